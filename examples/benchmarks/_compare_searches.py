@@ -36,7 +36,7 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.execution._pull_loop import PullLoop
-from sklearn_halving.execution._types import Landing, Outcome
+from sklearn_halving.execution._types import Outcome, Result
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import window_of
 from sklearn_halving.search._run import Run as RunState
@@ -77,12 +77,12 @@ class _Record:
     def stop(self) -> None:
         self._queue.clear()
 
-    def wait_any(self, timeout: float | None = None) -> list[Landing]:
+    def wait_any(self, timeout: float | None = None) -> list[Result]:
         outcome = self._outcomes.get(self._queue.popleft())
         if outcome is None:
             raise _Stopped
         self._before(outcome)
-        return [Landing(outcome, None)]
+        return [Result(outcome, None)]
 
 
 def replayed(

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from traceback import format_exc
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib.logger import short_format_time
 
-from sklearn_halving._typing import Estimator, Params
-from sklearn_halving._unstable_imports import method_params, propagated_callbacks, safe_split
-from sklearn_halving.execution._messages import end_message, start_message, write_line
-from sklearn_halving.execution._scoring import Part, failed_scores, scores_of
+from sklearn_halving._typing import Estimator, Params, Scorer
+from sklearn_halving._unstable_imports import (
+    MultimetricScorer,
+    method_params,
+    named_scorers,
+    propagated_callbacks,
+    safe_split,
+    score,
+)
 from sklearn_halving.execution._train_test_rows import Fold, Rows
-from sklearn_halving.execution._types import EvaluationTask, Job, Landing, Outcome, Scores
+from sklearn_halving.execution._types import EvaluationTask, Job, Outcome, Result, Scores
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
 from sklearn_halving.resources._cloning import all_params, cloned, set_params
+
+WIDTH = 80
+"""Of the lines that workers write if ``verbose > 1``."""
+
+
+@dataclass
+class Part:
+    """The data and the parameters of one side of a split."""
+
+    X: object
+    y: object
+    params: Params
 
 
 class Fit(NamedTuple):
@@ -31,10 +51,10 @@ class Fit(NamedTuple):
 
     estimator: Estimator
     error: str | None
-    stop: bool
     started: float
     seconds: float
-    train: Part | None
+    stop: bool = False
+    train: Part | None = None
 
 
 class Scoring(NamedTuple):
@@ -46,37 +66,37 @@ class Scoring(NamedTuple):
     seconds: float = 0.0
 
 
-def evaluate(task: EvaluationTask, job: Job) -> Landing:
+def evaluate(task: EvaluationTask, job: Job) -> Result:
     """Fit and score one pull; return its outcome, and its model if it may be trained further.
 
-    If the fit fails, the scores are those of `failed_scores`.
+    If the fit fails, the scores are ``error_score``.
     """
     pull = job.pull
     fold = task.splits.fold(pull.repetition)
     rows = fold.train_rows(pull.level)
     if task.verbose > 9:
-        write_line(start_message(task, pull))
+        write_line(_start_message(task, pull))
     estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
     fit = _train(task, job, estimator, fit_rows, held_out)
     scoring = _failed(task) if fit.error is not None else _score(task, fit, fold, fit_rows)
-    stopped_early = held_out is not None and fit.error is None
-    n_rounds = rounds_found(fit.estimator) if stopped_early else None
-    outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
     # Training that stopped early must not start to wait again.
     keep = job.keep_model and held_out is None and fit.error is None
     can_continue = keep and task.resource.can_continue(fit.estimator)
-    return Landing(outcome, fit.estimator if can_continue else None, fit.stop)
+    is_early = held_out is not None and fit.error is None
+    n_rounds = rounds_found(fit.estimator) if is_early else None
+    outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
+    return Result(outcome, fit.estimator if can_continue else None, fit.stop)
 
 
-def failed_landing(
+def failed_result(
     task: EvaluationTask, job: Job, error: str, started: float, seconds: float
-) -> Landing:
-    """Return the landing of a pull that timed out or killed its process."""
+) -> Result:
+    """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    fit = Fit(task.estimator, error, stop=False, started=started, seconds=seconds, train=None)
-    return Landing(_outcome(task, job, sizes, fit, _failed(task)))
+    fit = Fit(task.estimator, error, started, seconds)
+    return Result(_outcome(task, job, sizes, fit, _failed(task)))
 
 
 def _outcome(
@@ -102,7 +122,7 @@ def _outcome(
         n_rounds=n_rounds,
     )
     if task.verbose > 1:
-        write_line(end_message(task, outcome))
+        write_line(_end_message(task, outcome))
     return outcome
 
 
@@ -138,7 +158,9 @@ def _part(
 ) -> Part:
     """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
-    if _is_plain(X) and (y is None or type(y) is np.ndarray):
+    # Plain arrays are faster by far. A square one may be a precomputed kernel.
+    is_plain = type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
+    if is_plain and (y is None or type(y) is np.ndarray):
         X, y = _taken(X, rows), None if y is None else _taken(y, rows)
     else:
         X, y = safe_split(estimator, X, y, rows, train_rows)
@@ -157,15 +179,9 @@ def _hold_out(
     return fit_rows, _part(task, estimator, held_out, fit_rows, task.fit_params)
 
 
-def _taken(array: np.ndarray, rows: Rows) -> np.ndarray:
+def _taken(array: Any, rows: Rows) -> Any:
     """Return rows of an array; `take` is faster, but its result is always in C order."""
-    taken: np.ndarray = array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
-    return taken
-
-
-def _is_plain(X: object) -> TypeGuard[np.ndarray]:
-    """Return whether indexing selects the rows. A square array may be a precomputed kernel."""
-    return type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
+    return array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
 
 
 def _train(
@@ -179,6 +195,7 @@ def _train(
     started, clock = time.time(), time.perf_counter()
     try:
         with (
+            no_exit(),
             propagated_callbacks(context, estimator),
             _step_memory(task, job, estimator, key),
             _evaluated_on(estimator, held_out),
@@ -200,7 +217,7 @@ def _train(
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
     seconds = time.perf_counter() - clock
     # The copy of the training rows is released before the test rows are copied.
-    return Fit(estimator, error, stop, started, seconds, part if task.return_train_score else None)
+    return Fit(estimator, error, started, seconds, stop, part if task.return_train_score else None)
 
 
 def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scoring:
@@ -217,9 +234,20 @@ def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scorin
     return Scoring(test_scores, train_scores, errors[0] if errors else None, seconds)
 
 
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Let ``sys.exit`` in an estimator be an error of its fit, and not the end of the search."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(f"The estimator or the scorer called sys.exit: {error!r}") from error
+
+
 def _failed(task: EvaluationTask) -> Scoring:
-    """Return the scores of a fit that failed."""
-    scores = failed_scores(task)
+    """Return the scores of a fit that failed: ``error_score`` for every metric."""
+    value = float(task.error_score)
+    scorers = named_scorers(task.scorer)
+    scores = value if scorers is None else dict.fromkeys(scorers, value)
     return Scoring(scores, scores if task.return_train_score else None)
 
 
@@ -245,3 +273,126 @@ def callback_metadata(params: Params) -> Params | None:
     """Return the fit parameters that scikit-learn's callbacks get."""
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}
+
+
+def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: list[str]) -> Scores:
+    """Score a fitted estimator.
+
+    The tracebacks of scorers that raise are added to ``errors``, and are reported after the
+    search. Scores that are not numbers raise a ValueError for any ``error_score``, as in
+    GridSearchCV.
+    """
+    is_single = named_scorers(task.scorer) is None
+    watched = _WatchedScorer if is_single else _WatchedScorers
+    scorer = watched(task.scorer, task.error_score, errors)
+    scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
+    _check_numbers(scores, task.scorer)
+    return scores
+
+
+def _check_numbers(scores: Scores, scorer: Scorer) -> None:
+    """Raise if scores cannot be compared although `score` accepts them."""
+    values = list(scores.values()) if isinstance(scores, dict) else [scores]
+    if not values or any(isinstance(value, complex) for value in values):
+        raise ValueError(
+            "scoring must return a number that can be compared, or a dict with one for each "
+            f"metric; got {scores!r}. (scorer={scorer})"
+        )
+
+
+class _WatchedScorer:
+    """A scorer that returns ``error_score`` if it fails, and stores the traceback.
+
+    `score` would issue a warning with the whole traceback for each failure.
+    """
+
+    def __init__(self, scorer: Scorer, error_score: float | str, errors: list[str]) -> None:
+        self._watched = scorer
+        self._error_score = error_score
+        self._errors = errors
+
+    def __call__(self, *args: object, **params: object) -> object:
+        try:
+            with no_exit():
+                return self._watched(*args, **params)
+        except Exception:
+            if self._error_score == "raise":
+                raise
+            self._errors.append(format_exc())
+            return self._error_score
+
+    def __repr__(self) -> str:
+        return repr(self._watched)
+
+
+class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
+    """A container of several scorers, which return a traceback if they fail."""
+
+    def __call__(self, *args: object, **params: object) -> object:
+        with no_exit():
+            scores = self._watched(*args, **params)
+        self._errors += [text for text in scores.values() if isinstance(text, str)]
+        return {
+            name: self._error_score if isinstance(value, str) else value
+            for name, value in scores.items()
+        }
+
+
+def write_line(line: str) -> None:
+    """Write a line to the standard output, like ``print``."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _start_message(task: EvaluationTask, pull: Pull) -> str:
+    """Return the line that is written before a pull starts."""
+    return (_head(task, pull, "START") + _params_text(task, pull)).ljust(WIDTH, ".")
+
+
+def _end_message(task: EvaluationTask, outcome: Outcome) -> str:
+    """Return the line that is written after a pull has ended."""
+    params = _params_text(task, outcome.pull)
+    scores = _scores_text(outcome) if task.verbose > 2 else ""
+    seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
+    head = _head(task, outcome.pull, "END")
+    text = f"{params}{';' if params else ''}{scores} total time={seconds}"
+    return head + text.rjust(WIDTH - len(head), ".")
+
+
+def pull_text(task: EvaluationTask, pull: Pull) -> str:
+    """Return a text that identifies a pull within the search."""
+    amount = task.resource.to_amount(pull.level)
+    split = task.splits.number(pull.repetition)
+    return f"{pull.arm} at n_resources={amount}, split {split}: {task.candidates[pull.arm]}"
+
+
+def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
+    """Return the beginning of a line, in the format of GridSearchCV."""
+    of_all = "" if task.n_repetitions is None else f"/{task.n_repetitions}"
+    candidate = f"; {pull.arm + 1}/{len(task.candidates)}" if task.verbose > 9 else ""
+    return f"[CV {task.splits.number(pull.repetition) + 1}{of_all}{candidate}] {word} "
+
+
+def _params_text(task: EvaluationTask, pull: Pull) -> str:
+    level_params = task.resource.params_at(pull.level)
+    params = task.candidates[pull.arm] | level_params
+    texts = [f"{name}={params[name]}" for name in sorted(params)]
+    if not level_params and pull.level < task.max_level:
+        # Without the amount, a candidate would seem to have several scores on the same split.
+        texts.append(f"n_resources={task.resource.to_amount(pull.level)}")
+    return ", ".join(texts)
+
+
+def _scores_text(outcome: Outcome) -> str:
+    test, train = outcome.test_scores, outcome.train_scores
+    if not isinstance(test, dict):
+        if train is None:
+            return f", score={test:.3f}"
+        return f", score=(train={train:.3f}, test={test:.3f})"
+    known = train if isinstance(train, dict) else {}
+    return "".join(
+        f" {name}: ("
+        + (f"train={known[name]:.3f}, " if name in known else "")
+        + f"test={test[name]:.3f})"
+        for name in sorted(test)
+    )

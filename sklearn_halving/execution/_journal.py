@@ -1,35 +1,108 @@
 """The journal of a search: one line for each finished pull, written before the pull counts.
 
-A journal is plain data. Reading it never runs code, no matter who wrote the file.
+A journal is plain data: JSON with a checksum in each line. Reading it never runs code, and
+nothing in it is trusted, no matter who wrote the file. The checksum of a line continues that of
+the first line, the header. Lines of another search, which has another header, are therefore
+found out.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
+from zlib import crc32
 
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._journal_lines import (
-    Content,
-    JournalError,
-    Record,
-    Session,
-    checksum_of,
-    read_lines,
-    record_line,
-    session_line,
-)
+from sklearn_halving.execution._types import Outcome, Scores
 from sklearn_halving.policies._types import Pull
-
-__all__ = ["Journal", "JournalError", "Record", "Session"]
 
 SYNC_SECONDS = 5.0
 """A power cut can lose the work of this many seconds; a process that dies loses nothing."""
 LOCKED_BYTE = 2**40
 """The byte that is locked on Windows: beyond the end of a journal, which stays readable."""
+
+
+FORMAT = 1
+"""Number of the format. Journals with another number are refused."""
+MAGIC = b'{"journal":"sklearn_halving",'
+"""The first bytes of every journal."""
+MAX_COUNT = 2**62
+_N_END = len(',"crc":"00000000"}\n')
+IMPOSSIBLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What reading a line may raise if its content is not what a search writes."""
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
+REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
+_NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+Plain = str | int | float | bool | None
+Values = dict[str, Any]
+"""The values of a line, as JSON gives them."""
+Convert = Callable[[Any], object]
+"""Writes or reads a value."""
+
+
+class JournalError(ValueError):
+    """A file cannot be used as the journal of this search."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished pull.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Its scores, times and errors.
+    levels : tuple of int
+        The levels to which the model was trained, if it can be trained further; else empty.
+    """
+
+    outcome: Outcome
+    levels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Session:
+    """The description that a search writes when it begins. It must be the same at a resume.
+
+    Parameters
+    ----------
+    fields : dict of str to plain value
+        Settings that must not change: numbers, short texts or digests.
+    versions : dict of str to str
+        Packages and their versions.
+    n_candidates : int
+        Number of candidates.
+    candidates : str
+        Their digest.
+    seed : int or None, default=None
+        The number that was drawn as the random state of the search, if the user gave none.
+    """
+
+    fields: dict[str, Plain]
+    versions: dict[str, str]
+    n_candidates: int
+    candidates: str
+    seed: int | None = None
+
+
+@dataclass
+class Content:
+    """The content of a journal."""
+
+    sessions: list[Session] = field(default_factory=list)
+    records: dict[Pull, Record] = field(default_factory=dict)
+    header: int = 0
+    """The checksum of the first line."""
 
 
 class Journal:
@@ -120,23 +193,20 @@ class Journal:
     def _sync(self) -> None:
         os.fsync(self._fd)
         self._last_sync = time.monotonic()
-        if self._is_at_path and not self._is_found():
-            self._is_at_path = False
-            warn_user(
-                f"The journal {self.path} was deleted, moved or replaced during the search, which "
-                "goes on. A journal that was moved still gets all fits. Without it, the search "
-                "cannot be resumed."
-            )
-
-    def _is_found(self) -> bool:
-        """Return whether the path still leads to the file that is open."""
-        try:
-            return os.path.samestat(os.fstat(self._fd), self.path.stat())
-        except OSError:
-            return False
+        if self._is_at_path:
+            try:
+                self._is_at_path = os.path.samestat(os.fstat(self._fd), self.path.stat())
+            except OSError:
+                self._is_at_path = False
+            if not self._is_at_path:
+                warn_user(
+                    f"The journal {self.path} was deleted, moved or replaced during the search, "
+                    "which goes on. A journal that was moved still gets all fits. Without it, "
+                    "the search cannot be resumed."
+                )
 
     def _read(self) -> Content:
-        """Read the file and cut off incomplete lines at its end."""
+        """Read the file and cut off incomplete or damaged lines at its end."""
         with os.fdopen(os.dup(self._fd), "rb") as file:
             file.seek(0)
             try:
@@ -146,20 +216,16 @@ class Journal:
                     f"checkpoint={str(self.path)!r} cannot be used: {error} The file was left as "
                     "it is."
                 ) from error
-        self._cut(end, damaged)
-        return content
-
-    def _cut(self, end: int, damaged: int) -> None:
-        size = os.fstat(self._fd).st_size
-        if size == end:
-            return
+        n_cut = os.fstat(self._fd).st_size - end
         if damaged:
             warn_user(
                 f"The journal {self.path} was damaged from line {damaged} to its end, as by a "
-                f"power cut, or had lines of another journal there. {size - end} bytes were cut "
-                "off, and their pulls are done again."
+                f"power cut, or had lines of another journal there. {n_cut} bytes were cut off, "
+                "and their pulls are done again."
             )
-        os.ftruncate(self._fd, end)
+        if n_cut:
+            os.ftruncate(self._fd, end)
+        return content
 
 
 _open_journals: WeakSet[Journal] = WeakSet()
@@ -187,14 +253,22 @@ def _check_regular(path: Path) -> None:
 
 def _lock(fd: int, path: Path) -> None:
     """Lock the file against other writers; the system unlocks it when the process ends."""
-    busy = JournalError(
-        f"{path} must be the journal of one search at a time, but another search is writing to "
-        "it, here or in another process. Wait for it, or give checkpoint another path."
-    )
     try:
-        _lock_file(fd)
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(fd, LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            os.lseek(fd, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        raise busy from error
+        raise JournalError(
+            f"{path} must be the journal of one search at a time, but another search is writing "
+            "to it, here or in another process. Wait for it, or give checkpoint another path."
+        ) from error
     except OSError as error:
         warn_user(
             f"{path} is on a file system that cannot lock files ({error}). Make sure that no "
@@ -202,14 +276,224 @@ def _lock(fd: int, path: Path) -> None:
         )
 
 
-def _lock_file(fd: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
+def session_line(session: Session, header: int | None = None) -> bytes:
+    """Return the line of a session; without the checksum of a header, it is the header."""
+    content: dict[str, object] = (
+        {"journal": "sklearn_halving", "format": FORMAT} if header is None else {}
+    )
+    fields = {name: _number(value) for name, value in session.fields.items()}
+    content["session"] = asdict(session) | {"fields": fields}
+    return _line(content, header or 0)
 
-        os.lseek(fd, LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        os.lseek(fd, 0, os.SEEK_SET)
+
+def record_line(record: Record, header: int) -> bytes:
+    """Return the line of a pull. Values that are None are left out."""
+    content: dict[str, object] = {
+        name: write(value)
+        for name, (attribute, write, _) in COLUMNS.items()
+        if (value := getattr(record.outcome, attribute)) is not None
+    }
+    if record.levels:
+        content["levels"] = list(map(int, record.levels))
+    return _line(content, header)
+
+
+def checksum_of(line: bytes) -> int:
+    """Return the checksum at the end of a line."""
+    return int(line[-11:-3], 16)
+
+
+def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
+    """Read a journal.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        The lines with their end-of-line bytes.
+
+    Returns
+    -------
+    content : Content
+        The sessions and the pulls.
+    end : int
+        Number of bytes that were read. Bytes after them are incomplete or damaged.
+    damaged : int
+        Number of the first damaged line that is complete, 0 if there is none.
+
+    Raises
+    ------
+    JournalError
+        If it is not a journal, or if lines other than the last ones are damaged.
+    """
+    content, end, damaged = Content(), 0, 0
+    for number, line in enumerate(lines, 1):
+        # A header that is cut short must still have its first bytes: a file with ``{`` or zeros
+        # may be something else, which must not be overwritten.
+        is_torn = not line.endswith(b"\n")
+        if number == 1 and not (line.startswith(MAGIC) and (is_torn or _is_whole(line, 0))):
+            raise JournalError(f"its first line is damaged or not that of a journal. {NEW_PATH}")
+        if is_torn:
+            break
+        if not _is_whole(line, content.header):
+            damaged = damaged or number
+            continue
+        if damaged:
+            raise JournalError(
+                f"line {damaged} is damaged or from another journal: its checksum is wrong. "
+                + REPAIR
+            )
+        try:
+            _add(json.loads(line), content)
+        except JournalError:
+            raise
+        except IMPOSSIBLE as error:
+            problem = f"line {number} has an impossible value: {error!r}. {REPAIR}"
+            raise JournalError(problem) from error
+        end += len(line)
+        content.header = content.header or checksum_of(line)
+    return content, end, damaged
+
+
+def _add(values: Values, content: Content) -> None:
+    """Add the values of a line to the content."""
+    if not content.sessions:
+        if values["format"] != FORMAT:
+            raise JournalError(
+                f"it has format {values['format']!r}, but this version of sklearn_halving reads "
+                f"only format {FORMAT}. Give checkpoint another path."
+            )
+        content.sessions.append(_session(values["session"]))
+    elif "journal" in values:
+        raise ValueError("a header in the middle of the file")
+    elif "session" in values:
+        content.sessions.append(_session(values["session"]))
     else:
-        import fcntl
+        record = _record(values)
+        if record.outcome.pull in content.records:
+            raise ValueError(f"{record.outcome.pull} appears a second time")
+        content.records[record.outcome.pull] = record
 
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+def _line(content: dict[str, object], header: int) -> bytes:
+    body = _ENCODER.encode(content)[:-1].encode("ascii")
+    return body + _ending(body, header)
+
+
+def _is_whole(line: bytes, header: int) -> bool:
+    """Return whether a line ends in its checksum."""
+    return line.endswith(_ending(line[:-_N_END], header))
+
+
+def _ending(body: bytes, header: int) -> bytes:
+    return b',"crc":"%08x"}\n' % crc32(body, header)
+
+
+def _session(values: Values) -> Session:
+    return Session(
+        {n: _typed(v, str, int, float, bool, type(None)) for n, v in values["fields"].items()},
+        {name: _text(version) for name, version in values["versions"].items()},
+        _count(values["n_candidates"]),
+        _text(values["candidates"]),
+        None if values["seed"] is None else _count(values["seed"]),
+    )
+
+
+def _record(values: Values) -> Record:
+    known: Values = {"train_scores": None}
+    known |= {
+        attribute: read(values[name])
+        for name, (attribute, _, read) in COLUMNS.items()
+        if name in values
+    }
+    levels = tuple(_positive(level) for level in values.get("levels", ()))
+    return Record(Outcome(**known), levels)
+
+
+def _scores(scores: Scores) -> Plain | dict[str, Plain]:
+    if not isinstance(scores, dict):
+        return _score(scores)
+    for name in scores:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"Names of metrics must be strings if a checkpoint is written, got {name!r}. "
+                "Rename the metric, or search without a checkpoint."
+            )
+    return {name: _score(score) for name, score in scores.items()}
+
+
+def _score(score: float) -> Plain:
+    """Return a score as a number, because True and False are refused when read."""
+    return _number(score if type(score) is int else float(score))
+
+
+def _number(value: Plain) -> Plain:
+    """Return a value for strict JSON that `_read_number` can restore."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    value = float(value)
+    return value if math.isfinite(value) else str(value)
+
+
+def _typed(value: object, *types: type) -> Any:
+    """Return the value if it has one of the types. True and False are not numbers."""
+    if type(value) not in types:
+        raise TypeError(f"{value!r} is not of type {types[0].__name__}")
+    return value
+
+
+def _read_number(value: object) -> float:
+    number: float = _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
+    return number
+
+
+def _read_scores(value: object) -> Scores:
+    if isinstance(value, dict):
+        return {name: _read_number(score) for name, score in value.items()}
+    return _read_number(value)
+
+
+def _read_pull(value: Iterable[object]) -> Pull:
+    arm, level, repetition = value
+    return Pull(_count(arm), _positive(level), _count(repetition))
+
+
+def _count(value: object, least: int = 0) -> int:
+    count: int = _typed(value, int)
+    if not least <= count <= MAX_COUNT:
+        raise TypeError(f"{value} is not from {least} to {MAX_COUNT}")
+    return count
+
+
+def _positive(value: object) -> int:
+    return _count(value, 1)
+
+
+def _seconds(value: object) -> float:
+    return float(_typed(value, float, int))
+
+
+def _text(value: object) -> str:
+    return str(_typed(value, str))
+
+
+def _read_clock(value: Any) -> tuple[float, int]:
+    left, n_workers = value
+    return _seconds(left), _positive(n_workers)
+
+
+COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
+    "pull": ("pull", lambda pull: list(map(int, pull)), _read_pull),
+    "test": ("test_scores", _scores, _read_scores),
+    "train": ("train_scores", _scores, _read_scores),
+    "started": ("started", float, _seconds),
+    "fit_seconds": ("fit_seconds", float, _seconds),
+    "score_seconds": ("score_seconds", float, _seconds),
+    "n_train": ("n_train", int, _count),
+    "n_test": ("n_test", int, _count),
+    "previous_level": ("previous_level", int, _count),
+    "error": ("error", str, _text),
+    "score_error": ("score_error", str, _text),
+    "n_rounds": ("n_rounds", int, _positive),
+    "clock": ("clock", list, _read_clock),
+}
+"""By the name in the file: the attribute of an outcome, and how it is written and read."""

@@ -6,21 +6,24 @@ the policy.
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import FrameType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving._unstable_imports import one_blas_thread
-from sklearn_halving.execution._journal import Journal
-from sklearn_halving.execution._model_store import ModelStore
-from sklearn_halving.execution._types import Job, Landing, Outcome
+from sklearn_halving.execution._journal import Journal, Record
+from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
-from sklearn_halving.execution.workers._interrupt import Interrupt
+from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
 
 PATIENCE = 0.5
@@ -30,15 +33,16 @@ LOOK_AHEAD = 100
 had outcomes at the start plus this many: the plan may be very large."""
 
 
+MESSAGE = b"\nStopping after the running fits. Press Ctrl-C again to stop immediately.\n"
+STDERR = 2
+
+
 @dataclass
 class PullLog:
     """All outcomes so far. They are kept if a search ends with an exception."""
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
-
-    def request(self, pull: Pull) -> None:
-        """Called with each pull that the policy requests, in the order of the requests."""
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome; each pull is added once."""
@@ -58,6 +62,94 @@ class PullObserver:
 
     def tell(self) -> None:
         """Called after the policy has received rewards."""
+
+
+class Kept(NamedTuple):
+    """A model that may be trained further, or the description of one that must be made again."""
+
+    levels: tuple[int, ...] = ()
+    """The levels through which it was trained, the current one last."""
+    model: object = None
+    """The model or its pickle. It is None while it is in use, and after a resume."""
+
+
+@dataclass
+class ModelStore:
+    """The latest model of each pair (arm, repetition).
+
+    The store holds at most one model for each arm and split, and no model of an eliminated
+    arm. The number of surviving arms therefore bounds the memory.
+    """
+
+    _kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
+
+    def keep(self, result: Result) -> Record:
+        """Store the model of a result, if it has one; return the record for the journal."""
+        pull = result.outcome.pull
+        former = self._kept.pop((pull.arm, pull.repetition), Kept())
+        if result.model is None:
+            return Record(result.outcome)
+        levels = (*former.levels, pull.level)
+        self._kept[pull.arm, pull.repetition] = Kept(levels, result.model)
+        return Record(result.outcome, levels)
+
+    def recall(self, record: Record) -> None:
+        """Note how the model of a pull in the journal was trained, to make it again if needed."""
+        pull = record.outcome.pull
+        self._kept.pop((pull.arm, pull.repetition), None)
+        if record.levels:
+            self._kept[pull.arm, pull.repetition] = Kept(record.levels)
+
+    def take(self, pull: Pull) -> Kept:
+        """Return the model whose training a pull continues, and release it."""
+        kept = self._kept.get((pull.arm, pull.repetition), Kept())
+        if kept.model is not None:
+            self._kept[pull.arm, pull.repetition] = Kept(kept.levels)
+        return kept
+
+    def drop(self, is_alive: BoolArray) -> None:
+        """Drop the models of eliminated arms; ``is_alive`` has shape (n_arms,)."""
+        for arm, repetition in list(self._kept):
+            if not is_alive[arm]:
+                del self._kept[arm, repetition]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class Interrupt:
+    """Sets ``is_requested`` at the first Ctrl-C and raises KeyboardInterrupt at the second.
+
+    The handler is installed only in the main thread, because other threads cannot handle signals,
+    and only if Ctrl-C would raise KeyboardInterrupt. A handler that was set by the user or by an
+    outer search is kept.
+    """
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._former: Callable[[int, FrameType | None], object] | int | None = None
+
+    def __enter__(self) -> Interrupt:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._former = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._restore()
+
+    def _restore(self) -> None:
+        if self._former is not None:
+            signal.signal(signal.SIGINT, self._former)
+            self._former = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.is_requested:
+            self._restore()
+            raise KeyboardInterrupt
+        self.is_requested = True
+        with suppress(OSError):  # sys.stderr may be in use when the signal arrives
+            os.write(STDERR, MESSAGE)
 
 
 @dataclass
@@ -172,12 +264,8 @@ class PullLoop:
     _has_new: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Check that there is a window if the policy needs one, and count earlier outcomes."""
+        """Count earlier outcomes, and take the number of workers that gave them."""
         self._n_earlier = 0 if self.journal is None else len(self.journal.records)
-        if not self.policy.order_free and self.window is None:
-            raise ValueError(
-                f"{self.policy!r} depends on the order of rewards: it needs a window."
-            )
         if self.charge is not None and self.journal is not None and self._n_earlier:
             self._place = {pull: place for place, pull in enumerate(self.journal.records)}
             first = next(iter(self.journal.records.values())).outcome
@@ -193,8 +281,8 @@ class PullLoop:
             self.stopped_by = "error"
             with suppress(Exception):
                 self.executor.stop()
-                for landing in self.executor.wait_any(0):
-                    self._land(landing)
+                for result in self.executor.wait_any(0):
+                    self._land(result)
             with suppress(Exception):
                 self._run()
             raise
@@ -220,7 +308,8 @@ class PullLoop:
         """Tell outcomes and ask for pulls; return whether the policy is finished."""
         if self.stopped_by == "policy" and self._must_wait() and self._room() <= 0:
             return False  # to limit the threads for nothing would take time
-        with self._one_thread():
+        # BLAS gets one thread, unless that could slow down fits in threads of this process.
+        with nullcontext() if self.executor.uses_threads else one_blas_thread():
             self._tell()
             is_finished = self.policy.is_finished(self.state)
             if is_finished and self._resumes():
@@ -238,19 +327,15 @@ class PullLoop:
         self.charge(None, 0.0, left, self.n_workers)
         return True
 
-    def _one_thread(self) -> AbstractContextManager[object]:
-        """Limit the threads of BLAS, unless it could slow down fits in threads of this process."""
-        return nullcontext() if self.executor.uses_threads else one_blas_thread()
-
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
         if self.stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
-        landings = self.executor.wait_any(None if is_stopped else self.signals.patience)
-        for landing in landings:
-            self._land(landing)
-        return bool(landings) or not is_stopped
+        results = self.executor.wait_any(None if is_stopped else self.signals.patience)
+        for result in results:
+            self._land(result)
+        return bool(results) or not is_stopped
 
     def _reads_on(self) -> bool:
         """Read outcomes in the journal after a stop; return whether there were any."""
@@ -308,7 +393,6 @@ class PullLoop:
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
-        self.log.request(pull)
         if self.journal is not None and pull in self.journal.records:
             record = self.journal.records[pull]
             self.n_replayed += 1
@@ -331,19 +415,19 @@ class PullLoop:
         if len(self._landed) == len(self._open):
             self.stopped_by = "policy"
 
-    def _land(self, landing: Landing) -> None:
-        if self.charge is not None and landing.outcome.clock is None:
+    def _land(self, result: Result) -> None:
+        if self.charge is not None and result.outcome.clock is None:
             self._has_new = True
             clock = self.signals.deadline - time.monotonic(), self.n_workers
-            landing = landing._replace(outcome=replace(landing.outcome, clock=clock))
-        self.log.record(landing.outcome)  # first, so that it counts whatever happens next
-        if landing.lost is not None:
-            self.log.lost_models.append(landing.lost)
-        record = self.models.keep(landing)
+            result = result._replace(outcome=replace(result.outcome, clock=clock))
+        self.log.record(result.outcome)  # first, so that it counts whatever happens next
+        if result.lost is not None:
+            self.log.lost_models.append(result.lost)
+        record = self.models.keep(result)
         if self.journal is not None:
             self.journal.append(record)
-        self._take_in(landing.outcome, is_replayed=False)
-        self.signals.is_called_off |= landing.stop
+        self._take_in(result.outcome, is_replayed=False)
+        self.signals.is_called_off |= result.stop
 
     def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
         self._landed[outcome.pull] = outcome

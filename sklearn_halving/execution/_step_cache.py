@@ -14,12 +14,12 @@ from functools import partial
 from hashlib import blake2b
 from inspect import isfunction, signature
 from threading import Lock
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._typing import Estimator
 
 MAX_BYTES = 2**27
 """Maximum size of the cache in each process."""
@@ -28,19 +28,8 @@ Key = tuple[Any, ...]
 _PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.ufunc, slice, range)
 
 
-class SparseMatrix(Protocol):
-    """A matrix in the format CSR or CSC."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-
-    def copy(self) -> Self:
-        """Return a copy."""
-
-
-Output = np.ndarray | SparseMatrix
-"""The output of a step that is cached."""
+Output = Any
+"""The output of a step that is cached: an array, or a matrix in the format CSR or CSC."""
 FitTransform = Callable[..., tuple[Output, Estimator]]
 """Fits a step; returns its output and the fitted step."""
 
@@ -136,10 +125,12 @@ class _Memory:
         return partial(self._fit_transform, function)
 
     def _fit_transform(
-        self, function: FitTransform, step: Estimator, X: object, y: object, **options: object
+        self, function: FitTransform, step: Estimator, X: object, y: object, **options: Any
     ) -> tuple[Output, Estimator]:
         # The input of a step is the output of all steps before it.
-        digest = None if _has_params(options) else self._steps.digest(step)
+        params: dict[str, object] = options.get("params") or {}  # for the ``fit`` of the step
+        has_params = options.get("weight") is not None or any(params.values())
+        digest = None if has_params else self._steps.digest(step)
         self._key = None if self._key is None or digest is None else (*self._key, digest)
         if self._key is None:
             return function(step, X, y, **options)
@@ -148,12 +139,6 @@ class _Memory:
             found = function(step, X, y, **options)
             self._steps.put(self._key, *found)
         return found
-
-
-def _has_params(options: Params) -> bool:
-    """Return whether parameters of ``fit`` are passed to the step."""
-    params = options.get("params") or {}
-    return options.get("weight") is not None or any(params.values())
 
 
 def _is_deterministic(value: Any) -> bool:

@@ -82,7 +82,7 @@ class Job(NamedTuple):
         return 0 if self.model is None else self.levels[-1]
 
 
-class Landing(NamedTuple):
+class Result(NamedTuple):
     """A pull that has returned, with its fitted model if it may be needed later.
 
     ``stop`` is True if one of scikit-learn's callbacks requests the end of the search. ``lost``

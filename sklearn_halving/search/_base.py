@@ -18,11 +18,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Candidates
 from sklearn_halving._unstable_imports import fit_context, validate_params
-from sklearn_halving.execution._pull_loop import PullLoop, PullObserver, StopSignals
+from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
-from sklearn_halving.execution.workers._interrupt import Interrupt
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text

@@ -16,7 +16,6 @@ from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution._train_test_rows import Fold
 from sklearn_halving.resources import rows_needed, subset_order
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.splits._split_stream import row_numbers
 from sklearn_halving.splits._stream import narrow
 
 VALUES = {"constant": uniform(0, 1)}
@@ -87,16 +86,6 @@ def test_groups_stay_together_but_for_one_and_classes_are_held(sizes, smaller_by
         assert ((held > 0) & (held < sizes)).sum() <= 1
         classes = np.bincount(y[rows], minlength=3)
         assert (classes >= np.minimum(2, np.bincount(y, minlength=3))).all()
-
-
-def test_without_an_order_there_are_no_subsets():
-    train = np.arange(5)
-    assert Fold(train, train).train_rows(2) is train
-
-
-def test_masks_become_row_numbers():
-    np.testing.assert_array_equal(row_numbers([True, False, True]), [0, 2])
-    np.testing.assert_array_equal(row_numbers([2, 0]), [2, 0])
 
 
 GROUPS = np.repeat([0, 1, 2, 3], [300, 60, 30, 30])  # one of them has most of the rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import DEFAULT_WINDOW, default_window
+from sklearn_halving.policies.bases._base_policy import DEFAULT_WINDOW
 
 
 @dataclass
@@ -151,11 +150,6 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
         assert pulled == logs[0], "what was paid for is in the log, told or not"
 
 
-def test_by_default_no_more_than_an_eighth_of_the_pulls_are_in_flight() -> None:
-    windows = [default_window(n_pulls) for n_pulls in (1, 20, 100, 160, 10**6, None)]
-    assert windows == [1, 2, 12, 20, 20, 8]
-
-
 def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
     policy = Capricious()
     problem = Problem(2)
@@ -165,18 +159,6 @@ def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
         pytest.raises(ValueError, match="it needs a window"),
     ):
         PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), problem=problem)
-
-
-def test_the_window_is_kept_full_and_does_not_depend_on_workers() -> None:
-    open_pulls = []
-    run(
-        Capricious(),
-        slow_task(),
-        backend="threading",
-        n_jobs=2,
-        watch=lambda loop, pull: open_pulls.append(len(loop._open)),
-    )
-    assert max(open_pulls) == DEFAULT_WINDOW
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
@@ -272,13 +254,6 @@ def test_policies_decide_with_one_thread_unless_fits_are_threads_of_this_process
     assert len(policy.seen) >= 8
     assert all(seen == {expected} for seen in policy.seen)
     assert all(seen == {2} for seen in in_fits)
-
-
-def test_a_search_in_a_thread_leaves_blas_to_the_other_threads() -> None:
-    policy = Watching(n_pulls=4)
-    with threadpool_limits(2, "blas"), ThreadPoolExecutor(1) as threads:
-        threads.submit(run, policy, slow_task()).result()
-    assert all(seen == {2} for seen in policy.seen)
 
 
 @pytest.mark.walk
@@ -428,23 +403,3 @@ def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(
         with pytest.raises(ZeroDivisionError):
             run(Hyperband(), task, log=log, journal=journal, observer=Broken())
     assert log.outcomes.keys() >= {outcome.pull for outcome in of_later_brackets}
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_what_a_chunk_gave_before_an_exception_is_not_lost(size: int) -> None:
-    """Arms 0 to 7 come back in one chunk with the one that fails, or in one before it."""
-    from sklearn_halving.execution._types import Job
-    from sklearn_halving.execution.workers import _task_transfer, _worker
-
-    task = make_task(
-        Known(), [1.0, 2.0, -1.0, 3.0], scorer=fails_for_negative_quality, error_score="raise"
-    )
-    jobs = [Job(Pull(arm, size, 0)) for arm in range(4)]
-    candidates = _task_transfer.candidates_of(task, jobs)
-    for result in (
-        _worker.evaluate_jobs(task, jobs),
-        _worker.evaluate_chunk(jobs, candidates, *_task_transfer.packed(task)),
-    ):
-        assert [landing.outcome.pull.arm for landing in result.landings] == [0, 1]
-        assert result.failure is not None
-        assert isinstance(result.failure.exception(), ZeroDivisionError)

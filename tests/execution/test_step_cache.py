@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from search.resuming import table
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution._step_cache import StepCache
 
 
@@ -106,15 +106,6 @@ def test_with_time_as_the_resource_each_fit_pays_for_its_steps():
     grid = {"sgdclassifier__alpha": np.logspace(-5, -1, 8).tolist()}
     search = searched(pipeline, grid, resource="fit_time", max_resources=0.02)
     assert len(FITS) >= len(search.history_.query("continued_from == 0"))
-
-
-def test_steps_before_one_that_differs_are_fitted_once():
-    pipeline = make_pipeline(MaxAbsScaler(), MinMaxScaler(), LogisticRegression())
-    grid = {"minmaxscaler__feature_range": [(0, 0.1), (0, 1), (0, 10), (0, 100)]}
-    search = searched(pipeline, grid, VarianceHalvingSearchCV, n_fits=24, cv=6)
-    pairs = len(search.history_[["split", "candidate"]].drop_duplicates())
-    splits = search.history_["split"].nunique()
-    assert len(FITS) == splits + pairs + 2
 
 
 @pytest.mark.walk

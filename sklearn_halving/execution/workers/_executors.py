@@ -8,40 +8,48 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from queue import Empty
+from math import ceil
+from queue import Empty, SimpleQueue
 from typing import Protocol
+from uuid import uuid4
+
+import numpy as np
 
 from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, evaluated_pre_dispatch
-from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Landing, PullLimits
-from sklearn_halving.execution.workers._chunk_queue import ChunkQueue, ChunksUnderWay
-from sklearn_halving.execution.workers._companion import POLL_SECONDS
+from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers._guard import (
-    COMPANIONS,
-    casualty_landing,
+    POLL_SECONDS,
+    PROCESSES,
     check_limits,
     guarded_chunk,
     guarded_jobs,
 )
 from sklearn_halving.execution.workers._lost_backend import BackendWatch, LostBackendError
-from sklearn_halving.execution.workers._task_transfer import SharedTask, candidates_of, packed
 from sklearn_halving.execution.workers._worker import (
     ChunkResult,
-    Failure,
     evaluate_chunk,
     evaluate_jobs,
     evaluate_with_model,
+    packed,
+    packed_chunk,
+    shared_arrays,
 )
 
+CHUNK_SECONDS = 0.1
+"""Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
+MAX_CHUNK = 200
 SERIAL_WINDOW = 64
 """Number of pulls that are requested together in serial runs, because a request takes time."""
 MAX_LOSSES = 3
-"""After this many losses of workers, all pulls run in companions, because starting new workers
-takes seconds."""
+"""After this many losses of workers, all pulls are guarded, because starting new workers takes
+seconds."""
+LARGE_CHUNK = 2**17
+"""Chunks with more bytes than this, because of their models, bypass the scheduler of Dask."""
 MAX_IN_VAIN = 5
 """Maximum number of losses of workers in a row without any pull that returns."""
 
@@ -60,8 +68,8 @@ class Executor(Protocol):
     def submit(self, job: Job) -> None:
         """Add a job to the queue."""
 
-    def wait_any(self, timeout: float | None = None) -> Sequence[Landing]:
-        """Return the landings; none after ``timeout`` seconds or if no job is left."""
+    def wait_any(self, timeout: float | None = None) -> Sequence[Result]:
+        """Return the results; none after ``timeout`` seconds or if no job is left."""
 
     def stop(self) -> None:
         """Start no further job. Only jobs that are running will return."""
@@ -76,7 +84,7 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    Pulls that have limits run in a companion of their worker; see `_companion`.
+    Pulls that have limits run in a process that their worker may kill; see `_guard`.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def open_executor(
 
 
 class SerialExecutor:
-    """Runs one job at each `wait_any`: in this process or, with limits, in a companion."""
+    """Runs one job at each `wait_any`: in this process or, with limits, in another."""
 
     uses_threads = False
 
@@ -107,7 +115,8 @@ class SerialExecutor:
         self._task = task
         self._limits = limits
         self._queue: deque[Job] = deque()
-        self._packed = None if limits == NO_LIMITS else packed(task)
+        self._token = uuid4().hex
+        self._packed = [] if limits == NO_LIMITS else packed(task)
 
     @property
     def room(self) -> int:
@@ -122,51 +131,98 @@ class SerialExecutor:
         """Remove the jobs that wait. No job is running between two calls of `wait_any`."""
         self._queue.clear()
 
-    def wait_any(self, timeout: float | None = None) -> list[Landing]:
+    def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Run the oldest job, if there is one; ``timeout`` is ignored."""
         if not self._queue:
             return []
         job = self._queue.popleft()
-        if self._packed is None:
+        if not self._packed:
             return [evaluate_with_model(self._task, job)]
-        candidates = candidates_of(self._task, [job])
-        result = guarded_jobs(self._limits, [job], candidates, *self._packed)
-        if result.failure is not None:
-            raise result.failure.exception()
-        casualties = [casualty_landing(self._task, self._limits, c) for c in result.casualties]
-        return result.landings + casualties
+        chunk = packed_chunk(self._task, [job])
+        done = guarded_jobs(self._limits, chunk, self._token, *self._packed)
+        if (error := done.exception()) is not None:
+            raise error
+        return done.results
 
     def close(self) -> None:
-        """Kill the companion."""
-        if self._packed is not None:
-            COMPANIONS.close(self._packed[0])
+        """Kill the process of the fits."""
+        PROCESSES.close(self._token)
 
 
 @dataclass
-class Losses:
-    """Counts how often workers were lost."""
+class ChunkQueue:
+    """Jobs that wait for a worker."""
 
-    pending: LostWorkerError | None = None
-    """A loss from which the executor has not yet recovered."""
-    n: int = 0
-    """Number of losses."""
-    n_in_vain: int = 0
-    """Number of losses since a chunk last returned."""
+    max_chunks: int
+    """Maximum number of chunks that are sent at a time."""
+    waiting: deque[Job] = field(default_factory=deque)
+    """Jobs in the order of submission."""
+    suspects: deque[Job] = field(default_factory=deque)
+    """Jobs that were lost because their worker died. One of them may have killed it, so they are
+    sent first and one at a time."""
+    _n_held: Counter[int] = field(default_factory=Counter)
+    _last_level: int | None = None
+    _seconds: dict[int, float] = field(default_factory=dict)
 
-    def note(self, loss: LostWorkerError) -> None:
-        """Count a loss; raise after too many losses in a row."""
-        self.n += 1
-        self.n_in_vain += 1
-        if self.n_in_vain > MAX_IN_VAIN:
-            raise RuntimeError(
-                f"The workers were lost {self.n_in_vain} times in a row, without a finished fit "
-                f"in between. Last cause: {loss}. Find out what ends them. Often it is the "
-                "system, because it is out of memory, or the cluster."
-            ) from loss.error
+    @property
+    def room(self) -> int:
+        """Number of further jobs that can be used now; at most one chunk."""
+        # At most one chunk: the next pulls may take much longer, and should not be requested
+        # long before they can run.
+        held = sum(n / self._chunk_size(level) for level, n in self._n_held.items())
+        size = 1 if self._last_level is None else self._chunk_size(self._last_level)
+        return ceil(min(1.0, self.max_chunks - held) * size) if held < self.max_chunks else 0
+
+    def put(self, job: Job) -> None:
+        """Add a job."""
+        self.waiting.append(job)
+        self._n_held[job.pull.level] += 1
+        self._last_level = job.pull.level
+
+    def release(self, chunk: list[Job], results: list[Result]) -> None:
+        """Make room after the jobs of a chunk have returned, and learn from their times."""
+        self._n_held.subtract(job.pull.level for job in chunk)
+        for outcome in (result.outcome for result in results):
+            seconds, level = outcome.fit_seconds + outcome.score_seconds, outcome.pull.level
+            # The estimate is the maximum, with a slow decay. If it were too small, a long chunk
+            # would keep one worker busy while the others are idle.
+            self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
+
+    def next_chunk(self) -> tuple[list[Job], bool]:
+        """Remove a chunk from the queue; return it and whether it may kill a worker.
+
+        A chunk takes about `CHUNK_SECONDS`. It leaves enough jobs for the other workers.
+        """
+        if self.suspects:
+            return [self.suspects.popleft()], True
+        fair_share = ceil(len(self.waiting) / self.max_chunks)
+        # Less than a tenth of a chunk is not shared, because sending it takes longer.
+        fair_share = max(fair_share, self._chunk_size(self.waiting[0].pull.level) // 10)
+        chunk, filled = [self.waiting.popleft()], 0.0
+        while self.waiting and len(chunk) < fair_share:
+            filled += 1 / self._chunk_size(chunk[-1].pull.level)
+            # Jobs of another level may take much longer than the previous ones.
+            if filled + 1 / self._chunk_size(self.waiting[0].pull.level) > 1:
+                break
+            chunk.append(self.waiting.popleft())
+        return chunk, False
+
+    def clear(self) -> None:
+        """Remove all jobs."""
+        self.suspects.clear()
+        self.waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self.waiting) + len(self.suspects)
+
+    def _chunk_size(self, level: int) -> int:
+        """Return the number of pulls of a level that take `CHUNK_SECONDS`; 1 if unknown."""
+        seconds = self._seconds.get(level, CHUNK_SECONDS)
+        return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))
 
 
 class JoblibExecutor:
-    """Sends jobs to joblib's workers and collects the landings. Short jobs are sent in chunks.
+    """Sends jobs to joblib's workers and collects the results. Short jobs are sent in chunks.
 
     The task is pickled once. Workers in other processes receive it as arrays of bytes, which
     joblib memory-maps if they are large. They keep the unpickled task, so that X and y are not
@@ -190,13 +246,17 @@ class JoblibExecutor:
         self._task = task
         self._session = session
         self._limits = limits
-        self._shared = SharedTask(task, session)
+        self._token = uuid4().hex
+        self._shared: list[object] = []  # the task, once the workers have it
         self._queue = ChunkQueue(max_chunks or 10 * session.n_workers)
-        self._under_way = ChunksUnderWay()
-        self._losses = Losses()
+        self._sent: dict[int, list[Job]] = {}  # chunks that have not returned, in order
+        self._n_sent = 0
+        self._returned: SimpleQueue[tuple[int, object]] = SimpleQueue()  # filled by threads
+        self._awaited: set[int] | None = None  # after a stop, the chunks that have started
+        self._loss: LostWorkerError | None = None
+        self._n_losses = self._n_in_vain = 0
         self._watch = BackendWatch(session)
         self._error: Exception | None = None
-        self._is_stopped = False
 
     @property
     def room(self) -> int:
@@ -208,144 +268,153 @@ class JoblibExecutor:
         self._queue.put(job)
 
     def stop(self) -> None:
-        """Send no further job, and tell the workers not to start the jobs they have received."""
-        self._is_stopped = True
-        self._queue.take_all()
-        self._shared.stop(self._under_way.first_pulls(self._session.n_workers))
+        """Send no further job, and wait only for the chunks that workers have started."""
+        self._queue.clear()
+        if self._awaited is None:
+            keys = list(self._sent)  # workers start them in the order of sending
+            self._awaited = set(keys[: self._session.n_workers])
+            if self._session.shares_memory:
+                for key in keys[self._session.n_workers :]:
+                    self._sent[key].clear()  # a thread that starts it finds nothing to do
 
-    def wait_any(self, timeout: float | None = None) -> list[Landing]:
-        """Send the jobs that wait, wait for at least one landing, and return all landings.
+    def wait_any(self, timeout: float | None = None) -> list[Result]:
+        """Send the jobs that wait, wait for at least one result, and return all results.
 
         The list is empty after ``timeout`` seconds, or if no job is running after `stop`. An
         exception in a worker is raised after all other results have been returned.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        landings = self._receive_done()
+        results = self._receive_returned()
         while True:
-            if self._losses.pending is not None:
-                landings += self._recover(self._losses.pending)
-            if not (self._error or self._is_stopped) and self._can_send():
+            if self._loss is not None:
+                results += self._recover(self._loss)
+            if not self._error and self._awaited is None and self._can_send():
                 self._send()
-            if self._losses.pending is not None:
+            if self._loss is not None:
                 continue
-            if landings:
-                return landings
+            if results:
+                return results
             if self._error is not None:
                 raise self._error
             left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
-            landings = self._receive_next(min(left, POLL_SECONDS)) + self._receive_done()
+            results = self._receive_next(min(left, POLL_SECONDS)) + self._receive_returned()
 
     def close(self) -> None:
-        """Kill the companions of this process. Those of other workers exit by themselves."""
-        for token in self._shared.tokens:
-            COMPANIONS.close(token)
-        self._shared.close()
+        """Kill the processes of fits. Those of other workers exit by themselves."""
+        PROCESSES.close(self._token)
 
     def _must_wait(self) -> bool:
-        """Return whether to wait for chunks; after `stop`, end the workers if none is running.
-
-        Workers on this machine return the jobs that they have finished, so that no finished
-        fit is lost. Other workers are aborted, together with the chunks that have not started.
-        """
-        under_way = self._under_way
-        if not self._is_stopped:
-            return bool(under_way.chunks) or len(self._queue) > 0  # for a cluster without workers
-        can_stop = self._shared.can_stop_workers
-        has_running = can_stop or under_way.await_only(self._session.n_workers)
-        if under_way.chunks and has_running and not self._watch.runs_nothing():
+        """Return whether to wait for chunks; after `stop`, end the workers if none is running."""
+        if self._awaited is None:
+            return bool(self._sent) or len(self._queue) > 0  # for a cluster without workers
+        if not self._awaited.isdisjoint(self._sent) and not self._watch.runs_nothing():
             return True
-        if under_way.chunks or can_stop:
-            under_way.chunks.clear()
+        if self._sent:
+            self._sent.clear()
             self._session.abort()
         return False
 
     def _can_send(self) -> bool:
         """Return whether there are workers that can be given the task, or that have it."""
-        return self._shared.is_shared or self._watch.has_workers()
+        return bool(self._shared) or self._watch.has_workers()
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
-        while len(self._under_way.chunks) < self._queue.max_chunks and len(self._queue):
+        while len(self._sent) < self._queue.max_chunks and len(self._queue):
             chunk, is_suspect = self._queue.next_chunk()
-            is_guarded = is_suspect or self._losses.n >= MAX_LOSSES or self._limits != NO_LIMITS
-            function: Callable[..., object] = evaluate_jobs
-            arguments: list[object] = [self._task, chunk]
-            done = self._under_way.add(chunk)
+            is_guarded = is_suspect or self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
+            key, self._n_sent = self._n_sent, self._n_sent + 1
+            self._sent[key] = chunk
             try:
-                if is_guarded or not self._session.shares_memory:
-                    function = evaluate_chunk
-                    if is_guarded:
-                        function = partial(guarded_chunk, self._limits)
-                    function, arguments = self._shared.call(function, chunk)
-                self._session.submit(function, arguments, done)
+                function, arguments = self._call(chunk, is_guarded=is_guarded)
+                self._session.submit(function, arguments, partial(self._put, key))
             except LostWorkerError as loss:
-                self._queue.suspects.extend(self._under_way.take_back())
-                self._losses.pending = loss
+                self._queue.suspects.extend(self._sent.pop(key))
+                self._loss = loss
                 break
         self._session.flush()
 
-    def _receive_done(self) -> list[Landing]:
-        landings: list[Landing] = []
-        while not self._under_way.done.empty():
-            landings += self._receive(*self._under_way.done.get())
-        return landings
+    def _put(self, key: int, handle: object) -> None:
+        self._returned.put((key, handle))
 
-    def _receive_next(self, seconds: float) -> list[Landing]:
+    def _call(
+        self, chunk: list[Job], *, is_guarded: bool
+    ) -> tuple[Callable[..., ChunkResult], list[object]]:
+        """Return the function and the arguments for evaluating a chunk in a worker."""
+        if self._session.shares_memory and not is_guarded:
+            return evaluate_jobs, [self._task, chunk]
+        if not self._shared:
+            self._shared = shared_arrays(packed(self._task), self._session)
+        function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
+        content = packed_chunk(self._task, chunk)
+        if self._session.library == "dask" and len(content) > LARGE_CHUNK:
+            # Its scheduler keeps the arguments of a call, but sends an array to the worker alone.
+            content = np.frombuffer(content, dtype=np.uint8)
+        return function, [content, self._token, *self._shared]
+
+    def _receive_returned(self) -> list[Result]:
+        results: list[Result] = []
+        while not self._returned.empty():
+            results += self._receive(*self._returned.get())
+        return results
+
+    def _receive_next(self, seconds: float) -> list[Result]:
         try:
-            return self._receive(*self._under_way.done.get(timeout=max(0.0, seconds)))
+            return self._receive(*self._returned.get(timeout=max(0.0, seconds)))
         except Empty:
             if self._session.has_lost_workers():
                 error = ChildProcessError("A process of the pool ended.")
-                self._losses.pending = LostWorkerError(error, is_broken=True)
+                self._loss = LostWorkerError(error, is_broken=True)
             self._note_lost_backend(self._watch.cause_of_loss())
+            self._watch.warn_of_silence()
             return []
 
     def _note_lost_backend(self, cause: str | None) -> bool:
         """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
         if cause is not None:
-            self._under_way.take_all_back()
+            self._sent.clear()
             self._session.abandon()
-            if not self._is_stopped:  # a search that has stopped ends with its results anyway
+            if self._awaited is None:  # a search that has stopped ends with its results anyway
                 self._error = self._error or LostBackendError(cause)
         return cause is not None
 
-    def _receive(self, key: int, handle: object) -> list[Landing]:
-        chunk = self._under_way.chunks.pop(key, None)
+    def _receive(self, key: int, handle: object) -> list[Result]:
+        chunk = self._sent.pop(key, None)
         if chunk is None:  # the chunk belonged to workers that were given up
             return []
         try:
-            result: ChunkResult = self._session.result(handle)
+            done: ChunkResult = self._session.result(handle)
         except LostWorkerError as loss:
             self._queue.suspects.extend(chunk)
-            self._losses.pending = loss
+            self._loss = loss
             return []
         except Exception as error:  # noqa: BLE001 - `wait_any` raises it later
-            result = ChunkResult([], Failure(error))
-        self._losses.n_in_vain = 0
-        self._queue.release(chunk)
-        for landing in result.landings:
-            self._queue.note(landing.outcome)
-        landings, failure = list(result.landings), result.failure
-        try:
-            landings += [casualty_landing(self._task, self._limits, c) for c in result.casualties]
-        except (TimeoutError, ChildProcessError) as error:
-            failure = failure or Failure(error)
-        if failure is not None and self._error is None:
-            self._error = failure.exception()
-        return landings
+            done = ChunkResult([], error)
+        self._n_in_vain = 0
+        self._queue.release(chunk, done.results)
+        self._error = self._error or done.exception()
+        return done.results
 
-    def _recover(self, loss: LostWorkerError) -> list[Landing]:
+    def _recover(self, loss: LostWorkerError) -> list[Result]:
         """Reopen the backend if it is broken, and queue the jobs that did not return."""
-        self._losses.pending = None
-        landings: list[Landing] = []
+        self._loss = None
+        results: list[Result] = []
         if self._note_lost_backend(self._watch.settle()):
-            return landings
-        self._losses.note(loss)
+            return results
+        self._n_losses += 1
+        self._n_in_vain += 1
+        if self._n_in_vain > MAX_IN_VAIN:
+            raise RuntimeError(
+                f"The workers were lost {self._n_in_vain} times in a row, without a finished fit "
+                f"in between. Last cause: {loss}. Find out what ends them. Often it is the "
+                "system, because it is out of memory, or the cluster."
+            ) from loss.error
         if loss.is_broken:
             self._session.reopen()
-            landings = self._receive_done()
-            self._queue.suspects.extend(self._under_way.take_all_back())
-        self._shared.forget()
-        return landings
+            results = self._receive_returned()
+            self._queue.suspects.extend(job for chunk in self._sent.values() for job in chunk)
+            self._sent.clear()
+        self._shared = []
+        return results

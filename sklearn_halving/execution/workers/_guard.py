@@ -1,31 +1,70 @@
-"""Guarded pulls, which run in companions of their worker.
+"""Guarded pulls, which run in a process that their worker has started and may kill.
 
-Pulls are guarded if they have limits, or if they may have killed a worker before.
+Pulls are guarded if they have limits, or if they may have killed a worker before. A process
+cannot stop its own fit if the fit hangs in compiled code, and it cannot survive if the system
+kills it. The process is started by the one that evaluates the chunk: a worker of a pool or of a
+cluster, or the process of the search. Limits therefore work in the same way with every backend,
+and other pulls are not affected.
 """
 
 from __future__ import annotations
 
+import os
+import pickle
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from threading import Lock
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
 
 from sklearn_halving._unstable_joblib import cloudpickle
-from sklearn_halving.execution._evaluation import failed_landing
-from sklearn_halving.execution._messages import pull_text
-from sklearn_halving.execution._types import EvaluationTask, Job, Landing, PullLimits
-from sklearn_halving.execution.workers._companion import Companion, EndedError
-from sklearn_halving.execution.workers._companion_process import Request
-from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
-from sklearn_halving.execution.workers._task_transfer import is_stopped, local_array
-from sklearn_halving.execution.workers._worker import Casualty, ChunkResult
+from sklearn_halving.execution._evaluation import failed_result, pull_text
+from sklearn_halving.execution._types import Job, PullLimits, Result
+from sklearn_halving.execution.workers._worker import (
+    Chunk,
+    ChunkResult,
+    evaluate_chunk,
+    leave_interrupts_to_the_search,
+    local_array,
+    unpack,
+)
 
 MAX_DEATHS = 3
 """A pull counts as failed after its process has died this many times."""
 MAX_STARTS = 3
 """Maximum number of attempts to start a process that ends before its first pull."""
+POLL_SECONDS = 1.0
+"""Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
+
+IDLE_SECONDS = 10.0
+"""An idle process exits after this time. Its worker may continue to run."""
+GRACE_SECONDS = 10.0
+"""If its worker has died, a pull exits this long after its time limit."""
+MAX_ALARM_SECONDS = 1e8
+"""More than three years. Longer limits are ignored: `signal.setitimer` may reject them."""
+BEGUN = b"begun"
+
+START = """
+import sys
+from multiprocessing import connection
+make = getattr(connection, "Connection", None) or connection.PipeConnection
+pipe = make(int(sys.argv[1]))
+sys.path[:] = pipe.recv()
+from sklearn_halving.execution.workers._guard import serve
+serve(pipe)
+"""
 
 
 def check_limits(limits: PullLimits) -> None:
@@ -33,106 +72,221 @@ def check_limits(limits: PullLimits) -> None:
     if limits.memory is not None and sys.platform != "linux":
         raise ValueError(
             "memory_limit must be None on this platform: only Linux lets a process limit the "
-            f"memory that it takes, and this is {sys.platform!r}. Got {limits.memory} bytes. "
-            "Leave it out, or run the workers in containers with a limit of their own."
+            f"memory that it takes, and this is {sys.platform!r}. Leave it out, or run the "
+            "workers in containers with a limit of their own."
         )
 
 
-@dataclass
-class Companions:
-    """The companions of this process: idle ones, and busy ones that run a pull.
+class EndedError(Exception):
+    """The process of a pull ended before it returned a result.
 
-    ``closed`` holds the tokens of the searches that have ended.
+    Parameters
+    ----------
+    has_begun : bool
+        Whether the pull had started.
+    exit_code : int
+        As `subprocess.Popen.returncode`.
     """
 
-    idle: list[Companion] = field(default_factory=list)
-    busy: list[Companion] = field(default_factory=list)
+    def __init__(self, has_begun: bool, exit_code: int) -> None:
+        super().__init__(has_begun, exit_code)
+        self.has_begun = has_begun
+        self.exit_code = exit_code
+
+
+class FitProcess:
+    """A process that runs one pull at a time.
+
+    Parameters
+    ----------
+    token : str
+        Identifier of the task.
+    arrays : sequence of array
+        The task, as returned by `packed`.
+    """
+
+    def __init__(self, token: str, arrays: Sequence[object]) -> None:
+        self.token = token
+        self.is_busy = True
+        sent = [_sent(local_array(array)) for array in arrays]
+        self._unsent = [pickle.dumps(sys.path), cloudpickle.dumps([token, sent])]
+        self._process, self._pipe = _started()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is alive."""
+        return self._process.poll() is None
+
+    def run(self, request: bytes, seconds: float | None) -> ChunkResult | None:
+        """Run a pull and return its result; None if it timed out and was killed."""
+        has_begun = False
+        try:
+            for message in (*self._unsent, request):
+                self._pipe.send_bytes(message)
+            self._unsent = []
+            _receive(self._pipe, None)
+            has_begun = True
+            answer = _receive(self._pipe, seconds)
+        except (EOFError, OSError):
+            raise EndedError(has_begun, self.kill(POLL_SECONDS)) from None
+        except BaseException:
+            self.kill()
+            raise
+        if answer is None:
+            self.kill()
+            return None
+        result: ChunkResult = pickle.loads(answer)
+        return result
+
+    def kill(self, seconds: float = 0.0) -> int:
+        """Kill the process unless it ends within ``seconds``; return its exit code."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            code = self._process.wait()
+        self._pipe.close()
+        return int(code)
+
+    def stop(self) -> None:
+        """Kill the process, even during a pull: `run` then raises EndedError."""
+        self._process.kill()
+
+
+def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
+    """Return the next message; None if none arrives within ``seconds``.
+
+    Waits are counted and not the time by the clock, which goes on while this process is stopped.
+    """
+    left = float("inf") if seconds is None else seconds
+    while not pipe.poll(min(left, POLL_SECONDS)):
+        left -= POLL_SECONDS
+        if left <= 0:
+            return None
+    message: bytes = pipe.recv_bytes()
+    return message
+
+
+def _started() -> tuple[subprocess.Popen[bytes], Connection]:
+    """Start the process; return it and this end of the pipe to it.
+
+    `multiprocessing.Process` is not used, for two reasons: workers that are daemons must not
+    start one, and it could import the user's script again.
+    """
+    ours, theirs = Pipe()
+    handle = theirs.fileno()
+    options: dict[str, Any] = {}
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        options["startupinfo"] = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+    else:
+        options["pass_fds"] = [handle]
+    command = [sys.executable, "-c", START, str(handle)]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+    finally:
+        theirs.close()
+    return process, ours
+
+
+def _sent(array: Any) -> Any:
+    """Return an array as it is sent: if it is mapped from a file, a function that maps it."""
+    # On Windows, a file that is mapped cannot be removed. The bytes are copied instead.
+    if sys.platform == "win32" or not isinstance(array, np.ndarray):
+        return array
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    if not isinstance(base, np.memmap) or base.filename is None or not array.flags.c_contiguous:
+        return array
+    start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    shape = (array.nbytes,)
+    return partial(np.memmap, os.fspath(base.filename), np.uint8, "r", base.offset + start, shape)
+
+
+@dataclass
+class FitProcesses:
+    """The processes that this one has started; ``closed`` are the tokens of ended searches."""
+
+    processes: list[FitProcess] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def take(self, token: str, arrays: Sequence[object]) -> Companion:
-        """Return an idle companion that has the task, or start a new one."""
+    def take(self, token: str, arrays: Sequence[object]) -> FitProcess:
+        """Return an idle process that has the task, or start a new one."""
         with self.lock:
-            self.idle = [companion for companion in self.idle if companion.is_running]
-            for companion in self.idle:
-                if companion.token == token:
-                    self.idle.remove(companion)
-                    self.busy.append(companion)
-                    return companion
-        companion = Companion(token, [local_array(array) for array in arrays])
-        with self.lock:
-            self.busy.append(companion)
-        return companion
+            self.processes = [process for process in self.processes if process.is_running]
+            for process in self.processes:
+                if process.token == token and not process.is_busy:
+                    process.is_busy = True
+                    return process
+            self.processes.append(FitProcess(token, arrays))
+            return self.processes[-1]
 
-    def put_back(self, companion: Companion) -> None:
-        """Keep a companion for the next pull if it is alive and its search has not ended."""
+    def put_back(self, process: FitProcess) -> None:
+        """Keep a process for the next pull if its search has not ended."""
         with self.lock:
-            self.busy.remove(companion)
-            if companion.token in self.closed:
-                companion.kill()
-            elif companion.is_running:
-                self.idle.append(companion)
+            process.is_busy = False
+            if process.token in self.closed:
+                process.kill()
 
     def close(self, token: str) -> None:
-        """Kill the companions of a search."""
+        """Kill the processes of a search."""
         with self.lock:
             self.closed.add(token)
-            for companion in self.busy:
-                if companion.token == token:
-                    companion.stop()
-            for companion in self.idle:
-                if companion.token == token:
-                    companion.kill()
-            self.idle = [companion for companion in self.idle if companion.token != token]
+            for process in self.processes:
+                if process.token == token:
+                    process.stop()
+                    if not process.is_busy:
+                        process.kill()
+            self.processes = [process for process in self.processes if process.token != token]
 
 
-COMPANIONS = Companions()
+PROCESSES = FitProcesses()
 
 
-def guarded_chunk(
-    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: object
-) -> ChunkResult:
-    """Evaluate jobs in a companion of a worker process; see `guarded_jobs`."""
+def guarded_chunk(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+    """Evaluate jobs for a worker process; see `guarded_jobs`."""
     leave_interrupts_to_the_search()
-    return guarded_jobs(limits, jobs, candidates, token, *arrays)
+    return guarded_jobs(limits, chunk, token, *arrays)
 
 
-def guarded_jobs(
-    limits: PullLimits, jobs: list[Job], candidates: bytes, token: str, *arrays: object
-) -> ChunkResult:
-    """Evaluate jobs in a companion of this process, up to the first exception.
+def guarded_jobs(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+    """Evaluate jobs in a process that may be killed, up to the first exception.
 
-    A pull that exceeds its time limit is killed and becomes a casualty. A pull whose process
-    died is retried: the system may have killed the process because another one used too much
-    memory. After `MAX_DEATHS` deaths, the pull becomes a casualty.
+    A pull that exceeds its time limit is killed and counts as failed. A pull whose process died
+    is retried: the system may have killed the process because another one used too much memory.
+    After `MAX_DEATHS` deaths, the pull counts as failed.
     """
-    landings: list[Landing] = []
-    casualties: list[Casualty] = []
+    jobs, candidates = pickle.loads(memoryview(chunk))
+    results: list[Result] = []
     for job in jobs:
-        if is_stopped(token, job.pull):
-            break
-        request = Request(token, cloudpickle.dumps(job), candidates, limits)
-        result = _survived(job, request, arrays)
-        if isinstance(result, Casualty):
-            casualties.append(result)
-            continue
-        landings += result.landings
-        if result.failure is not None:
-            return ChunkResult(landings, result.failure, tuple(casualties))
-    return ChunkResult(landings, None, tuple(casualties))
+        done = _guarded(limits, job, candidates, token, arrays)
+        results += done.results
+        if done.error is not None:
+            return done._replace(results=results)
+    return ChunkResult(results)
 
 
-def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResult | Casualty:
+def _guarded(
+    limits: PullLimits, job: Job, candidates: Any, token: str, arrays: Sequence[object]
+) -> ChunkResult:
     """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
+    request = pickle.dumps((cloudpickle.dumps(([job], candidates)), limits))
     n_deaths = n_starts = 0
     while True:
-        companion, exit_code = None, None
+        process = PROCESSES.take(token, arrays)
+        started, clock = time.time(), time.perf_counter()
         try:
-            companion = COMPANIONS.take(request.token, arrays)
-            started, clock = time.time(), time.perf_counter()
-            result = companion.run(request)
+            result = process.run(request, limits.seconds)
+            if result is not None:
+                return result
+            error: Exception = TimeoutError(
+                f"The fit took longer than fit_timeout={limits.seconds} seconds, and its process "
+                "was ended. A larger fit_timeout gives it more time."
+            )
         except EndedError as ended:
-            if request.token in COMPANIONS.closed:
+            if token in PROCESSES.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None
             n_deaths += ended.has_begun
             n_starts += not ended.has_begun  # it may have been idle for too long
@@ -146,35 +300,20 @@ def _survived(job: Job, request: Request, arrays: Sequence[object]) -> ChunkResu
                 ) from None
             if n_deaths < MAX_DEATHS:
                 continue
-            result, exit_code = None, ended.exit_code
+            error = ChildProcessError(
+                f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
+                f"({_exit_text(ended.exit_code)}). The system kills a process when memory runs "
+                "out; fewer workers or smaller models need less."
+            )
         finally:
-            if companion is not None:
-                COMPANIONS.put_back(companion)
-        if result is not None:
-            return result
-        lean = job._replace(model=None, context=None)
-        return Casualty(lean, started, time.perf_counter() - clock, exit_code)
-
-
-def casualty_landing(task: EvaluationTask, limits: PullLimits, casualty: Casualty) -> Landing:
-    """Return the landing of a casualty: a failed fit, or raise if ``error_score="raise"``."""
-    error: Exception
-    if casualty.exit_code is None:
-        error = TimeoutError(
-            f"The fit took longer than fit_timeout={limits.seconds} seconds, and its process "
-            "was ended. A larger fit_timeout gives it more time."
-        )
-    else:
-        error = ChildProcessError(
-            f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
-            f"({_exit_text(casualty.exit_code)}). The system kills a process when memory runs "
-            "out; fewer workers or smaller models need less."
-        )
+            PROCESSES.put_back(process)
+        break
+    task = replace(unpack(token, arrays)[0], candidates=candidates)
     if task.error_score == "raise":
-        error.add_note(f"The fit was that of candidate {pull_text(task, casualty.job.pull)}.")
-        raise error
-    text = f"{type(error).__name__}: {error}\n"
-    return failed_landing(task, casualty.job, text, casualty.started, casualty.seconds)
+        error.add_note(f"The fit was that of candidate {pull_text(task, job.pull)}.")
+        return ChunkResult([], error)
+    text, seconds = f"{type(error).__name__}: {error}\n", time.perf_counter() - clock
+    return ChunkResult([failed_result(task, job._replace(model=None), text, started, seconds)])
 
 
 def _exit_text(exit_code: int) -> str:
@@ -184,3 +323,69 @@ def _exit_text(exit_code: int) -> str:
         return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"
     except ValueError:
         return f"signal {-exit_code}"
+
+
+# ---- The code that runs in the process of a fit.
+
+
+def serve(pipe: Connection) -> None:
+    """Receive a task and run chunks of one job, until no more arrive."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_read, args=(pipe, requests), daemon=True).start()
+    token, sent = pickle.loads(requests.get())
+    arrays = [array() if callable(array) else array for array in sent]
+    unpack(token, arrays)  # before the time of the first pull starts
+    while True:
+        try:
+            chunk, limits = pickle.loads(requests.get(timeout=IDLE_SECONDS))
+        except Empty:
+            return
+        pipe.send_bytes(BEGUN)
+        # An estimator with n_jobs uses threads, because they end with this process.
+        with parallel_config("threading"), _alarm(limits.seconds), memory_limit(limits.memory):
+            result = evaluate_chunk(chunk, token, *arrays)
+        sys.stdout.flush()
+        pipe.send_bytes(cloudpickle.dumps(result))
+
+
+def _read(pipe: Connection, requests: SimpleQueue[bytes]) -> None:
+    """Receive requests. If the worker is gone, end the process, even during a pull."""
+    try:
+        while True:
+            requests.put(pipe.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Let the system end this process if the pull hangs and the worker is gone."""
+    if seconds is None or seconds > MAX_ALARM_SECONDS or not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def memory_limit(n_bytes: int | None) -> Iterator[None]:
+    """Limit the address space of this process to its present size plus ``n_bytes``."""
+    if n_bytes is None or sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    n_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    n_used = n_pages * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [n_used + n_bytes, *(n for n in (soft, hard) if n != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import closing
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from math import inf
+from typing import Any, Literal
 
 from sklearn_halving._unstable_joblib import JoblibSession, start_on_loop
+from sklearn_halving._user_warnings import warn_user
 
 GRACE_SECONDS = 5.0
 """A scheduler that cannot be reached for this long counts as gone. It may be restarting before."""
 ANSWER_SECONDS = 5.0
 """Longest wait for an answer of the scheduler."""
+SILENT_SECONDS = 60.0
+"""After this time without an answer of the scheduler, a warning says so."""
 CONNECT_SECONDS = 1.0
 """Longest wait for a connection with the head of Ray."""
-
-
-class Problem(NamedTuple):
-    """The reason why a scheduler cannot be reached; ``is_final`` if it will not come back."""
-
-    text: str
-    is_final: bool = False
 
 
 class LostBackendError(ConnectionError):
@@ -58,37 +53,57 @@ class BackendWatch:
     """
 
     def __init__(self, session: JoblibSession) -> None:
-        self._find_problem: Callable[[], Problem | None] = lambda: None
-        self._client: Any = None
-        if session.library == "dask":
-            self._client = session.client
-            address = getattr(self._client.scheduler, "address", "an unknown address")
-            self._find_problem = partial(_problem_of_dask, self._client, str(address))
-        elif session.library == "ray":
-            self._find_problem = _ray_probe()
-        self._unreachable_since: float | None = None
-        self._question: Future[object] | None = None
-        self._asked_at = 0.0
+        self._client: Any = session.client if session.library == "dask" else None
+        self._ray_head: str | None = None
+        if session.library == "ray":
+            import ray
+
+            # Ray itself waits for its head for a minute and then ends the process of the search.
+            address = str(ray.get_runtime_context().gcs_address)
+            # Behind a proxy, for example, it cannot be reached from here.
+            self._ray_head = address if _accepts_connections(address) else None
+        self._unreachable_since = inf
+        self._asked: dict[str, tuple[Future[object], float]] = {}
+        self._has_warned = False
+
+    def _problem(self) -> str | None:
+        """Return why the scheduler cannot be reached now; None if it can."""
+        if self._ray_head is not None and not _accepts_connections(self._ray_head):
+            return (
+                f"The head of Ray at {self._ray_head} is gone. Unless ray.shutdown() is called, "
+                "Ray ends this process within a minute"
+            )
+        if self._client is None or self._client.status == "running":
+            return None
+        if self._is_closed:
+            return f"The client of the Dask scheduler at {self._dask} was closed during the search"
+        return f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
+
+    @property
+    def _dask(self) -> str:
+        """The address of Dask's scheduler."""
+        return str(getattr(self._client.scheduler, "address", "an unknown address"))
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether the client of Dask is closed; it also closes itself without a scheduler."""
+        return self._client is not None and self._client.status in ("closing", "closed")
 
     def cause_of_loss(self) -> str | None:
         """Return why the cluster is gone; None if it is not, or if it may come back."""
-        problem = self._find_problem()
+        problem = self._problem()
         if problem is None:
-            self._unreachable_since = None
+            self._unreachable_since = inf
             return None
-        if self._unreachable_since is None:
-            self._unreachable_since = time.monotonic()
+        self._unreachable_since = min(self._unreachable_since, time.monotonic())
         is_gone = time.monotonic() - self._unreachable_since >= GRACE_SECONDS
-        return problem.text if problem.is_final or is_gone else None
+        return problem if is_gone or self._is_closed else None
 
     def settle(self) -> str | None:
         """Wait until the cluster can be reached or counts as gone; return why it is gone."""
-        while self._find_problem() is not None:
-            cause = self.cause_of_loss()
-            if cause is not None:
-                return cause
+        while (cause := self.cause_of_loss()) is None and self._unreachable_since < inf:
             time.sleep(0.1)
-        return None
+        return cause
 
     def runs_nothing(self) -> bool:
         """Return whether a cluster is gone, has no workers, or does not answer for some time.
@@ -100,7 +115,7 @@ class BackendWatch:
             return True
         has_workers = self._ask("ncores")
         if has_workers is None:
-            return time.monotonic() - self._asked_at > ANSWER_SECONDS
+            return time.monotonic() - self._asked["ncores"][1] > ANSWER_SECONDS
         return not has_workers
 
     def has_workers(self) -> bool:
@@ -110,55 +125,33 @@ class BackendWatch:
         """
         has_workers = self._ask("ncores_running")
         if has_workers is None:
-            wait([] if self._question is None else [self._question], ANSWER_SECONDS)
+            wait([self._asked["ncores_running"][0]], ANSWER_SECONDS)
             has_workers = self._ask("ncores_running")
         return bool(has_workers)
 
-    def _ask(self, question: Literal["ncores", "ncores_running"]) -> bool | None:
-        """Return whether there are workers; None until the scheduler has answered."""
+    def warn_of_silence(self) -> None:
+        """Warn once if the scheduler of Dask has not answered for a minute."""
+        is_silent = self._ask("identity") is None and not self._has_warned
+        if is_silent and time.monotonic() - self._asked["identity"][1] > SILENT_SECONDS:
+            self._has_warned = True
+            warn_user(
+                f"The Dask scheduler at {self._dask} has not answered for {SILENT_SECONDS:g} "
+                "seconds. The search waits for it. Ctrl-C, pressed twice, ends the search and "
+                "keeps its results."
+            )
+
+    def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
+        """Ask the scheduler, for example whether there are workers; None until it answers."""
         if self._client is None:
             return True
-        if self._question is None:
-            self._question = start_on_loop(self._client, getattr(self._client.scheduler, question))
-            self._asked_at = time.monotonic()
-        if not self._question.done():
+        if question not in self._asked:
+            answer = start_on_loop(self._client, getattr(self._client.scheduler, question))
+            self._asked[question] = answer, time.monotonic()
+        answer, _ = self._asked[question]
+        if not answer.done():
             return None
-        answer, self._question = self._question, None
+        del self._asked[question]
         return answer.exception() is None and bool(answer.result())
-
-
-def _problem_of_dask(client: Any, address: str) -> Problem | None:
-    if client.status in ("closing", "closed"):
-        # A client also closes itself if its scheduler does not come back.
-        return Problem(
-            f"The client of the Dask scheduler at {address} was closed during the search",
-            is_final=True,
-        )
-    if client.status != "running":
-        return Problem(f"The Dask scheduler at {address} is gone: the connection to it was lost")
-    return None
-
-
-def _ray_probe() -> Callable[[], Problem | None]:
-    """Return a function that tries to connect to the head of Ray.
-
-    Ray itself waits for its head for a minute and then ends the process of the search.
-    """
-    import ray
-
-    address = str(ray.get_runtime_context().gcs_address)
-    if not _accepts_connections(address):
-        return lambda: None  # it cannot be reached from here, for example behind a proxy
-    return partial(_problem_of_ray, address)
-
-
-def _problem_of_ray(address: str) -> Problem | None:
-    if _accepts_connections(address):
-        return None
-    return Problem(
-        f"The head of Ray at {address} is gone. Unless ray.shutdown() is called, Ray ends this "
-        "process within a minute"
-    )
 
 
 def _accepts_connections(address: str) -> bool:

@@ -1,22 +1,191 @@
-"""The code that runs in a worker: it evaluates the jobs of a chunk one after the other."""
+"""What a worker gets and does: a task, which is sent once, and chunks of jobs to evaluate."""
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
+import signal
+import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from traceback import format_exc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn import config_context
 
-from sklearn_halving._unstable_joblib import cloudpickle
+from sklearn_halving._typing import Params
+from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
-from sklearn_halving.execution._types import EvaluationTask, Job, Landing
-from sklearn_halving.execution.workers._interrupt import leave_interrupts_to_the_search
-from sklearn_halving.execution.workers._task_transfer import is_stopped, unpack
+from sklearn_halving.execution._types import EvaluationTask, Job, Result
+
+MAPPED_BYTES = 2**20
+"""joblib writes arrays larger than this to disk once, and workers map the file into memory."""
+WAIT_SECONDS = 2.0
+"""Dask waits this long for a worker that can be sent data, if the last one has just died."""
+Chunk = Any
+"""Jobs and their candidates, pickled: bytes, or an array of bytes."""
+MAX_UNPACKED = 2
+"""Maximum number of unpickled tasks that a worker keeps."""
+
+
+def packed(task: EvaluationTask) -> list[np.ndarray]:
+    """Return the task as arrays of bytes, followed by the large arrays of the data.
+
+    Large arrays in X, y and the parameters, including those inside a DataFrame or a sparse
+    matrix, are separate, so that joblib maps them into memory. If they were part of the bytes,
+    every worker would copy them. The candidates are not included: each chunk brings those that
+    it needs.
+    """
+    _take_script_along()
+    task = replace(task, candidates=())
+    large: list[np.ndarray] = []
+    data = cloudpickle.dumps(
+        [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
+        buffer_callback=partial(_is_small, large),
+    )
+    rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
+    content = cloudpickle.dumps((rest, list(warnings.filters)))
+    contents = [content, data] if large else [content]
+    return [*(np.frombuffer(bytes_, dtype=np.uint8) for bytes_ in contents), *large]
+
+
+def _take_script_along() -> None:
+    """Pickle the definitions of the user's script by value in a child of multiprocessing.
+
+    Such a child imports the script under another name, and workers cannot import that name.
+    """
+    script = sys.modules.get("__main__")
+    if script is not None and script.__name__ == "__mp_main__":
+        cloudpickle.register_pickle_by_value(script)
+
+
+def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
+    """Return jobs and the parameters of their candidates as bytes."""
+    params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
+    # Pickled here, because not every backend can pickle definitions of a user's script.
+    content: Chunk = cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
+    return content
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A substitute for the list of all candidates that holds only some of them."""
+
+    params_of_arm: dict[int, Params]
+    n_all: int
+
+    def __getitem__(self, arm: int) -> Params:
+        return self.params_of_arm[arm]
+
+    def __len__(self) -> int:
+        return self.n_all
+
+
+def _plain(data: object) -> object:
+    """Convert memory maps to arrays, whose content can be pickled out of band."""
+    if isinstance(data, dict):
+        return {name: _plain(value) for name, value in data.items()}
+    return np.asarray(data) if isinstance(data, np.memmap) else data
+
+
+def _is_small(large: list[np.ndarray], buffer: pickle.PickleBuffer) -> bool:
+    """Return whether a buffer stays in the bytes; append a large one to ``large``."""
+    with buffer.raw() as raw:
+        if raw.nbytes <= MAPPED_BYTES:
+            return True
+        source = raw.obj
+        if isinstance(source, np.ndarray):
+            # A view is used instead of bytes: if the array of the user is a memory map, joblib
+            # sends only its position in the file.
+            large.append(np.asarray(source).ravel(order="K").view(np.uint8))
+        else:
+            large.append(np.frombuffer(raw, dtype=np.uint8))
+        return False
+
+
+_unpacked: OrderedDict[str, tuple[EvaluationTask, list[object]]] = OrderedDict()
+_unpacked_lock = threading.Lock()  # a worker of a cluster may have several threads
+
+
+def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[object]]:
+    """Return the task and the warning filters; each process unpickles them once."""
+    content, *rest = map(local_array, arrays)
+    with _unpacked_lock:
+        if token not in _unpacked:
+            _unpacked[token] = pickle.loads(memoryview(content))  # pickled by this search
+        _unpacked.move_to_end(token)
+        while len(_unpacked) > MAX_UNPACKED:
+            _unpacked.popitem(last=False)
+        task, filters = _unpacked[token]
+    if rest:
+        # Memory maps are not kept, so that joblib can remove a file that is no longer used.
+        data, *large = rest
+        values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
+        X, y, fit_params, score_params = values
+        task = replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params)
+    return task, filters
+
+
+@dataclass(frozen=True)
+class RayArray:
+    """An array in Ray's object store, where the processes of a machine share one copy."""
+
+    reference: object
+
+    def get(self) -> object:
+        """Return the array."""
+        import ray
+
+        return ray.get(self.reference)
+
+
+def local_array(array: object) -> Any:
+    """Return an array; a `RayArray` is fetched from Ray's object store."""
+    return array.get() if isinstance(array, RayArray) else array
+
+
+def shared_arrays(arrays: Sequence[object], session: JoblibSession) -> list[object]:
+    """Store arrays on the workers of a cluster, so that they are sent only once.
+
+    joblib maps large arrays into the memory of its own workers. Its Dask backend scatters an
+    array to one worker; the other workers fetch it from there, and again after each pause. Its
+    Ray backend sends arrays with every call.
+
+    Raises
+    ------
+    LostWorkerError
+        If the workers of Dask were lost meanwhile.
+    """
+    if session.library == "ray":
+        import ray
+
+        return [RayArray(ray.put(array)) for array in arrays]
+    if session.library == "dask":
+        return _scattered(arrays, session.client)
+    return list(arrays)
+
+
+def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
+    """Send arrays to all workers of Dask.
+
+    With ``direct=True``, this process sends an array to one worker, and workers send it on to
+    each other. It is otherwise sent through the scheduler, which is one more copy. Networks of
+    some clusters allow no other way.
+    """
+    send = partial(client.scatter, list(arrays), broadcast=True, hash=False, timeout=WAIT_SECONDS)
+    if client.direct_to_workers is not False:
+        with suppress(Exception):  # a worker was lost, or cannot be reached from here
+            return list(send(direct=True))
+    try:
+        return list(send(direct=False))
+    except Exception as error:
+        raise LostWorkerError(error, is_broken=False) from error
 
 
 class RemoteError(Exception):
@@ -26,85 +195,77 @@ class RemoteError(Exception):
         return f"\n{self.args[0]}"
 
 
-class Failure(NamedTuple):
-    """An exception that ended a chunk early.
+class ChunkResult(NamedTuple):
+    """The results of a chunk, and the exception that ended it early, with its traceback."""
 
-    ``traceback`` is its traceback as text if it was raised in another process.
-    """
-
-    error: Exception
+    results: list[Result]
+    error: Exception | None = None
     traceback: str | None = None
 
-    def exception(self) -> Exception:
+    def exception(self) -> Exception | None:
         """Return the exception; its cause is the traceback in the worker."""
-        if self.traceback is not None:
-            self.error.__cause__ = RemoteError(self.traceback)
-        return self.error
-
-
-class Casualty(NamedTuple):
-    """A pull without an outcome: it timed out, or its process died at every attempt.
-
-    ``exit_code`` is the exit code of the process, or None after a timeout. ``started`` is in
-    seconds since the epoch, and ``seconds`` is the duration of the last attempt.
-    """
-
-    job: Job
-    started: float
-    seconds: float
-    exit_code: int | None = None
-
-
-class ChunkResult(NamedTuple):
-    """The result of a chunk: pulls with an outcome, pulls without one, and an exception."""
-
-    landings: list[Landing]
-    failure: Failure | None = None
-    casualties: tuple[Casualty, ...] = ()
+        error = self.error
+        if error is not None and error.__traceback__ is None and self.traceback is not None:
+            error.__cause__ = RemoteError(self.traceback)
+        return error
 
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
     with config_context(**task.config):
-        return _landings(task, jobs)
+        return _evaluated(jobs, partial(evaluate, task))
 
 
-def evaluate_chunk(jobs: list[Job], candidates: bytes, token: str, *arrays: object) -> ChunkResult:
-    """Evaluate jobs in a worker process, until one raises or the search stops.
+def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+    """Evaluate jobs in a worker process, up to the first exception.
 
     scikit-learn's configuration and the warning filters of the calling process apply.
-    ``token`` and ``arrays`` are returned by `packed`. Each array is a separate argument, so
-    that Dask sends large arrays once and not with every call.
+    ``arrays`` are those of `packed`, each a separate argument, so that Dask sends large ones
+    once and not with every call.
     """
     leave_interrupts_to_the_search()
+    jobs, candidates = pickle.loads(memoryview(chunk))
     task, filters = unpack(token, arrays)
-    task = replace(task, candidates=pickle.loads(candidates))
-    with config_context(**task.config), _warning_filters(filters):
-        return _landings(task, jobs, token)
-
-
-def _landings(task: EvaluationTask, jobs: list[Job], token: str | None = None) -> ChunkResult:
-    """Evaluate jobs. With a token, they come from another process, which may stop them."""
-    landings: list[Landing] = []
-    is_remote = token is not None
-    for job in jobs:
-        if token is not None and is_stopped(token, job.pull):
-            break
-        try:
-            landings.append(_evaluate_remotely(task, job) if is_remote else evaluate(task, job))
-        except Exception as error:  # noqa: BLE001 - raised in the process of the search
-            return ChunkResult(landings, Failure(error, format_exc() if is_remote else None))
-    return ChunkResult(landings)
-
-
-@contextmanager
-def _warning_filters(filters: list[object]) -> Iterator[None]:
-    with warnings.catch_warnings():
+    task = replace(task, candidates=candidates)
+    with config_context(**task.config), warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
-        yield
+        done = _evaluated(jobs, partial(_evaluate_remotely, task))
+    return done if done.error is None else done._replace(error=_sendable(done.error))
 
 
-def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
+def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
+    results: list[Result] = []
+    for job in jobs:
+        try:
+            results.append(evaluate_job(job))
+        except Exception as error:  # noqa: BLE001 - raised by the search
+            return ChunkResult(results, error, format_exc())
+    return ChunkResult(results)
+
+
+def leave_interrupts_to_the_search() -> None:
+    """Ignore Ctrl-C in a worker, because a terminal sends it to all processes.
+
+    It is ignored until the worker exits. An interrupted idle worker would break the whole pool.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and multiprocessing.current_process().name != "MainProcess":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an exception, or its repr in a RuntimeError if it cannot be sent.
+
+    One that cannot be unpickled would break the pool.
+    """
+    try:
+        pickle.loads(cloudpickle.dumps(error))
+    except Exception:  # noqa: BLE001 - the class of the exception may raise anything
+        return RuntimeError(repr(error))
+    return error
+
+
+def evaluate_with_model(task: EvaluationTask, job: Job) -> Result:
     """Unpickle the model of a job and evaluate the job.
 
     If the model cannot be unpickled, the job is fitted from scratch, and ``lost`` says why.
@@ -114,26 +275,22 @@ def evaluate_with_model(task: EvaluationTask, job: Job) -> Landing:
     try:
         model = pickle.loads(job.model)
     except Exception as error:  # noqa: BLE001 - the class of the model may raise anything
-        landing = evaluate(task, job._replace(model=None))
-        return landing._replace(lost=_told(error))
+        result = evaluate(task, job._replace(model=None))
+        return result._replace(lost=f"{type(error).__name__}: {error}")
     return evaluate(task, job._replace(model=model))
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _evaluate_remotely(task: EvaluationTask, job: Job) -> Landing:
+def _evaluate_remotely(task: EvaluationTask, job: Job) -> Result:
     """Evaluate a job of another process; models are sent and returned as bytes.
 
     The model is pickled here and not by joblib. joblib would turn its large arrays into
     read-only memory maps, and such a model cannot be trained further. If the model cannot be
     pickled, the next level is fitted from scratch, and ``lost`` says why.
     """
-    landing = evaluate_with_model(task, job)
-    if landing.model is None:
-        return landing
+    result = evaluate_with_model(task, job)
+    if result.model is None:
+        return result
     try:
-        return landing._replace(model=cloudpickle.dumps(landing.model))
+        return result._replace(model=cloudpickle.dumps(result.model))
     except Exception as error:  # noqa: BLE001 - as above
-        return landing._replace(model=None, lost=_told(error))
+        return result._replace(model=None, lost=f"{type(error).__name__}: {error}")

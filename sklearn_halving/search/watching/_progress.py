@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf, isnan, nan
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving.execution._messages import write_line
+from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull

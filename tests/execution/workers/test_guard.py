@@ -14,21 +14,18 @@ import pytest
 from joblib import parallel_config
 from joblib.externals.loky import reusable_executor
 
-from doubles import Faulty, Known, ParallelInside, fails_for_negative_quality, make_task
+from doubles import Faulty, Known, fails_for_negative_quality, make_task
 from scripts import run_script
 from sklearn_halving.execution._types import (
     NO_LIMITS,
     EvaluationTask,
     Job,
-    Landing,
     Outcome,
     PullLimits,
+    Result,
 )
 from sklearn_halving.execution.workers import _executors, _guard
-from sklearn_halving.execution.workers._companion import Companion, EndedError
-from sklearn_halving.execution.workers._companion_process import Request, memory_limit
-from sklearn_halving.execution.workers._executors import SerialExecutor, open_executor
-from sklearn_halving.execution.workers._task_transfer import candidates_of, packed
+from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull
 
 resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
@@ -97,28 +94,6 @@ def test_what_kills_its_worker_fails_alone(backend: str) -> None:
     assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
 
 
-@pytest.mark.full
-@pytest.mark.slow
-def test_what_was_killed_once_is_tried_anew(tmp_path: Path) -> None:
-    check_others(results(faulty_task({8.0: "kill once"}, marks=tmp_path)), {})
-    assert list(tmp_path.iterdir())
-
-
-@pytest.mark.full
-@pytest.mark.slow
-def test_many_that_kill_do_not_start_the_pool_anew_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    losses = []
-    note = _executors.Losses.note
-    monkeypatch.setattr(
-        _executors.Losses, "note", lambda self, loss: (losses.append(loss), note(self, loss))
-    )
-    found = results(faulty_task(dict.fromkeys(QUALITIES[::2], "kill")))
-    check_others(found, dict.fromkeys(range(0, 12, 2), "SIGKILL"))
-    assert 1 <= len(losses) <= _executors.MAX_LOSSES
-
-
 def kill_a_worker() -> bool:
     """Kill a worker of loky; return False if its pool has just lost one and ends the others."""
     try:
@@ -179,13 +154,13 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
     with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
         for arm in range(6):
             executor.submit(Job(Pull(arm, 1, 0), keep_model=True))
-        models: list[Landing] = []
+        models: list[Result] = []
         while len(models) < 6:
             models += executor.wait_any()
         executor.submit(Job(Pull(7, 1, 0)))
         for landing in models:
             executor.submit(Job(Pull(landing.outcome.pull.arm, 9, 0), landing.model, (1,)))
-        continued: list[Landing] = []
+        continued: list[Result] = []
         while len(continued) < 7:
             continued += executor.wait_any()
     for outcome in (landing.outcome for landing in continued):
@@ -240,18 +215,6 @@ def test_memory_beyond_the_limit_is_an_error_of_that_fit(n_jobs: int | None) -> 
     check_others(found, {7: "MemoryError"})
 
 
-@on_linux
-def test_a_limit_of_memory_is_lifted_afterwards() -> None:
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    with memory_limit(2**30):
-        with pytest.raises(MemoryError):
-            np.ones(2**28)
-        assert np.ones(2**20).sum() == 2**20
-    assert resource.getrlimit(resource.RLIMIT_AS) == before
-    with memory_limit(None):
-        assert resource.getrlimit(resource.RLIMIT_AS) == before
-
-
 def test_a_limit_of_memory_where_there_is_none_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -261,47 +224,53 @@ def test_a_limit_of_memory_where_there_is_none_is_an_error(
         results(task, limits=PullLimits(memory=10))
 
 
-def test_an_exception_is_raised_through_a_companion() -> None:
+class Exits(Known):
+    """Calls ``sys.exit`` in a fit."""
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> Exits:
+        sys.exit("no licence")
+
+
+class OddError(Exception):
+    """Cannot be unpickled."""
+
+    def __init__(self, text: str, number: int) -> None:
+        super().__init__(text)
+
+
+class RaisesOddly(Known):
+    """Raises an exception that cannot be unpickled."""
+
+    def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> RaisesOddly:
+        raise OddError("odd", 1)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "limits"), [(None, NO_LIMITS), (2, NO_LIMITS), (None, IN_TIME)]
+)
+@pytest.mark.parametrize(("estimator", "words"), [(Exits(), "licence"), (RaisesOddly(), "odd")])
+def test_an_exit_and_an_odd_exception_are_failed_fits(
+    estimator: Known, words: str, n_jobs: int | None, limits: PullLimits
+) -> None:
+    (outcome,) = results(make_task(estimator, [1.0]), "loky", n_jobs, limits).values()
+    assert words in str(outcome.error)
+    with pytest.raises((RuntimeError, OddError), match=words):
+        results(make_task(estimator, [1.0], error_score="raise"), "loky", n_jobs, limits)
+
+
+def test_an_exception_is_raised_with_the_traceback_of_its_process() -> None:
     task = make_task(Known(), [1.0, -1.0], scorer=fails_for_negative_quality, error_score="raise")
     with pytest.raises(ZeroDivisionError, match="the scorer fails") as info:
         results(task, n_jobs=None, limits=IN_TIME)
     assert "fails_for_negative_quality" in str(info.value.__cause__)
 
 
-def test_an_estimator_may_be_parallel_in_a_companion() -> None:
-    found = results(make_task(ParallelInside(), [1.0]), n_jobs=None, limits=IN_TIME)
-    assert found[0].error is None
-
-
-# ---------------------------------------------------------------------------- companions
-
-
-@pytest.mark.slow
-def test_a_companion_says_how_a_pull_ended() -> None:
-    task = faulty_task({2.0: "kill", 3.0: "hang"})
-    token, *arrays = packed(task)
-    jobs = [Job(Pull(arm, 1, 0)) for arm in range(3)]
-    requests = [
-        Request(
-            token, _guard.cloudpickle.dumps(job), candidates_of(task, [job]), PullLimits(seconds=1)
-        )
-        for job in jobs
-    ]
-    companion = Companion(token, arrays)
-    landing = companion.run(requests[0]).landings[0]
-    assert landing.outcome.test_scores == 0.0
-    with pytest.raises(EndedError) as info:
-        companion.run(requests[1])
-    assert (info.value.has_begun, info.value.exit_code) == (True, -signal.SIGKILL)
-    assert not companion.is_running
-    companion = Companion(token, arrays)
-    assert companion.run(requests[2]) is None
-    assert not companion.is_running
+# ----------------------------------------------------------------- processes that are killed
 
 
 def test_no_process_outlives_its_search() -> None:
     task = faulty_task({3.0: "raise"}, error_score="raise")
-    started: list[Companion] = []
+    started: list[_guard.FitProcess] = []
 
     def pull_until_it_fails() -> None:
         with open_executor(task, None, "2*n_jobs", IN_TIME) as executor:
@@ -309,40 +278,63 @@ def test_no_process_outlives_its_search() -> None:
                 executor.submit(Job(Pull(arm, 1, 0)))
             while True:
                 executor.wait_any()
-                started[:] = _guard.COMPANIONS.idle
+                started[:] = _guard.PROCESSES.processes
 
     with pytest.raises(ValueError, match="a fault"):
         pull_until_it_fails()
     assert len(started) == 1
     assert not started[0].is_running
-    assert _guard.COMPANIONS.idle == _guard.COMPANIONS.busy == []
+    assert _guard.PROCESSES.processes == []
 
 
-def test_serial_search_without_limits_starts_no_process() -> None:
-    executor = SerialExecutor(make_task(Known(), QUALITIES))
-    assert len(pull_each(executor, 3)) == 3
-    assert _guard.COMPANIONS.idle == []
+STOPPED = """
+import os, signal, subprocess, sys
+from doubles import Known, make_task
+from sklearn_halving.execution._types import Job, PullLimits
+from sklearn_halving.execution.workers._executors import open_executor
+from sklearn_halving.policies import Pull
+
+class StopsAll(Known):
+    def train_to(self, level, previous_level, n_rows=0):
+        wake = "import os, signal, time; time.sleep(5); os.killpg({}, signal.SIGCONT)"
+        group = os.getpgid(0)
+        subprocess.Popen([sys.executable, "-c", wake.format(group)], start_new_session=True)
+        os.killpg(group, signal.SIGSTOP)
+        return super().train_to(level, previous_level, n_rows)
+
+os.setpgid(0, 0)
+with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=4)) as executor:
+    executor.submit(Job(Pull(0, 1, 0)))
+    print(executor.wait_any()[0].outcome.error)
+"""
+
+
+@pytest.mark.slow
+@on_linux
+def test_a_stopped_process_is_not_a_slow_one(tmp_path: Path) -> None:
+    """As by Ctrl-Z in a terminal, for longer than the limit."""
+    done = run_script(tmp_path, STOPPED, temp_folder=tmp_path)
+    assert done.stdout.strip() == "None", done
 
 
 ORPHANED = """
 import os, signal, threading, time
-import numpy as np
 from doubles import Faulty, make_task
+from sklearn_halving.execution._types import Job, PullLimits
 from sklearn_halving.execution.workers import _guard
 from sklearn_halving.execution.workers._executors import open_executor
-from sklearn_halving.execution._types import Job, PullLimits
 from sklearn_halving.policies import Pull
 
 def end():
-    while not _guard.COMPANIONS.busy:
+    while not _guard.PROCESSES.processes:
         time.sleep(0.01)
     time.sleep(0.5)
-    print(_guard.COMPANIONS.busy[0]._process.pid, flush=True)
+    print(_guard.PROCESSES.processes[0]._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=end, daemon=True).start()
 task = make_task(Faulty(faults={1.0: "hang"}), [1.0])
-with open_executor(task, None, "2*n_jobs", PullLimits(seconds=100)) as executor:
+with open_executor(task, None, 1, PullLimits(seconds=100)) as executor:
     executor.submit(Job(Pull(0, 1, 0)))
     executor.wait_any()
 """
@@ -350,7 +342,7 @@ with open_executor(task, None, "2*n_jobs", PullLimits(seconds=100)) as executor:
 
 @pytest.mark.slow
 @on_linux
-def test_a_companion_ends_with_the_process_that_it_is_beside(tmp_path: Path) -> None:
+def test_the_process_of_a_fit_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     done = run_script(tmp_path, ORPHANED, temp_folder=tmp_path)
     assert done.stdout, done.stderr
     process = Path("/proc", done.stdout.strip())

@@ -23,8 +23,6 @@ from joblib.externals.loky import reusable_executor
 from doubles import Known
 from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError
-from sklearn_halving.execution.workers._task_transfer import shared_arrays
 
 pytestmark = [
     pytest.mark.slow,
@@ -32,7 +30,7 @@ pytestmark = [
 ]
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2
-MOST_SECONDS = 10.0
+MOST_SECONDS = 30.0
 """Longest time until the loss of a backend is noticed."""
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)]),
@@ -190,27 +188,6 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
-    @pytest.mark.full
-    def test_a_search_goes_on_on_a_new_cluster(self, dask: DaskProcesses, tmp_path: Path) -> None:
-        """After a worker was killed, and then the scheduler."""
-
-        def kill_both() -> None:
-            dask.workers[0].kill()
-            while n_done(tmp_path) < 12:
-                time.sleep(0.01)
-            dask.scheduler.kill()
-
-        search = search_in(tmp_path)
-        with after_five_fits(tmp_path, kill_both), pytest.raises(ConnectionError):
-            search.fit(X, y)
-        assert 12 <= search.n_fits_ == n_done(tmp_path)
-        (tmp_path / "new").mkdir()
-        new = DaskProcesses(tmp_path / "new")
-        try:
-            check_goes_on(search, tmp_path, search.n_fits_, "dask")
-        finally:
-            new.close()
-
     def test_a_second_ctrl_c_keeps_the_results(self, dask: DaskProcesses, tmp_path: Path) -> None:
         search = search_in(tmp_path, estimator__seconds=1.0)
         with after_five_fits(tmp_path, press_ctrl_c_twice) as times:
@@ -240,21 +217,6 @@ class TestDask:
         assert time.monotonic() - began < 8.0 + MOST_SECONDS
         assert search.stopped_by_ == "time_budget"
         check_goes_on(search, tmp_path, search.n_fits_)
-
-    @pytest.mark.full
-    def test_data_are_not_sent_for_long_if_all_workers_have_just_died(
-        self, dask: DaskProcesses
-    ) -> None:
-        """Dask itself waits for half a minute, in which a time budget may pass."""
-        with JoblibSession(2) as session:
-            dask.kill_workers()
-            deadline = time.monotonic() + 60
-            while dask.client.ncores() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            began = time.monotonic()
-            with pytest.raises(LostWorkerError):
-                shared_arrays([X], session)
-            assert time.monotonic() - began < MOST_SECONDS
 
 
 # ----------------------------------------------------------------------------------- Ray

@@ -23,7 +23,7 @@ from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import BanditSearchCV, HyperbandSearchCV
-from sklearn_halving.execution.workers._interrupt import Interrupt
+from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
