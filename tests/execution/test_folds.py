@@ -42,31 +42,6 @@ def test_subsets_of_a_larger_fold(n_rows, larger, seed):
     assert fold.train_rows(n_rows + 1) is fold.train
 
 
-@given(n_rows=st.integers(2, 2000), data=st.data())
-def test_folds_that_differ_by_a_row_have_the_rows_of_the_level(n_rows, data):
-    level = data.draw(st.integers(1, n_rows - 1))
-    assert len(fold_of(n_rows, n_rows).train_rows(level)) == level
-    assert len(fold_of(n_rows + 1, n_rows).train_rows(level)) == level
-    assert len(fold_of(n_rows + 1, n_rows).train_rows(n_rows)) == n_rows + 1
-
-
-def test_a_fold_that_is_smaller_than_was_known_gives_what_it_has():
-    """The splits of a stream are not all looked at beforehand."""
-    sizes = [len(fold_of(8, 10).train_rows(level)) for level in range(1, 11)]
-    assert sizes == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
-
-
-def test_time_series_keep_the_most_recent_rows_in_proportion():
-    pairs = list(TimeSeriesSplit(5).split(np.zeros(600)))
-    n_train = [len(train) for train, _ in pairs]
-    assert n_train == [100, 200, 300, 400, 500]
-    for level, expected in [(11, [11, 22, 33, 44, 55]), (33, [33, 66, 99, 132, 165])]:
-        for n, n_rows, (train, test) in zip(n_train, expected, pairs, strict=True):
-            order = subset_order(n, np.random.default_rng(0), keep_order=True)
-            rows = Fold(train, test, order, full_level=100).train_rows(level)
-            np.testing.assert_array_equal(rows, train[-n_rows:])
-
-
 @given(
     sizes=st.lists(st.integers(1, 20), min_size=2, max_size=8),
     smaller_by=st.integers(0, 20),

@@ -321,15 +321,6 @@ def test_a_line_of_another_search_is_not_taken(tmp_path):
     assert [pull.arm for pull in records] == [0]
 
 
-def test_lines_after_a_resume_belong_to_the_first_session(tmp_path):
-    path = written(tmp_path / "j", record(0))
-    later = Session(SESSION.fields, {"numpy": "3"}, 4, "cd" * 16)
-    written(path, record(1), session=later)
-    alone = written(tmp_path / "k", record(1), session=later).read_bytes().splitlines()
-    assert path.read_bytes().splitlines()[-1] != alone[-1]
-    assert len(reread(path)[1]) == 2
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be moved")
 @pytest.mark.parametrize("event", ["deleted", "replaced", "moved"])
 def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, monkeypatch):

@@ -150,17 +150,6 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
         assert pulled == logs[0], "what was paid for is in the log, told or not"
 
 
-def test_a_policy_that_depends_on_the_order_needs_a_window() -> None:
-    policy = Capricious()
-    problem = Problem(2)
-    state = policy.start(problem)
-    with (
-        open_executor(slow_task(2), 1, "2*n_jobs") as executor,
-        pytest.raises(ValueError, match="it needs a window"),
-    ):
-        PullLoop(policy, state, executor, reward=lambda _: 0.0, log=PullLog(), problem=problem)
-
-
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_pulls_left_open_by_a_policy_that_stops_are_waited_for(backend: str, n_jobs: int) -> None:
     state, log = run(Capricious(n_pulls=5), slow_task(), backend=backend, n_jobs=n_jobs)
@@ -171,43 +160,23 @@ def test_pulls_left_open_by_a_policy_that_stops_are_waited_for(backend: str, n_j
 
 
 @dataclass(frozen=True)
-class Mute(Capricious):
-    """Never asks, never ends."""
-
-    def ask(self, state: Trail, max_pulls: int) -> Pulls:
-        return Pulls.of()
-
-
-@dataclass(frozen=True)
-class Forgetful(Capricious):
-    """Asks for the same pull again and again."""
-
-    def ask(self, state: Trail, max_pulls: int) -> Pulls:
-        return Pulls.of(Pull(0, 1, 0))
-
-
-@dataclass(frozen=True)
 class Astray(Capricious):
-    """Asks for a pull that does not exist."""
+    """Asks for the same pull again and again, or for none at all."""
 
     pull: Pull | None = None
 
     def ask(self, state: Trail, max_pulls: int) -> Pulls:
-        assert self.pull is not None
-        return Pulls.of(self.pull)
+        return Pulls.of() if self.pull is None else Pulls.of(self.pull)
 
 
 @pytest.mark.parametrize(
     ("pull", "message"),
     [
         (Pull(10**6, 1, 0), "must ask for arms from 0 to 5, got 1000000 from"),
-        (Pull(-2, 1, 0), "must ask for arms from 0 to 5, got"),
-        (Pull(6, 1, 0), "must ask for arms from 0 to 5, got"),
         (Pull(0, 0, 0), "must ask for levels from 1 to 9, got"),
         (Pull(0, 10, 0), "must ask for levels from 1 to 9, got"),
         (Pull(0, 1, -1), "must ask for repetitions from 0 to 59, got"),
         (Pull(0, 1, 60), "must ask for repetitions from 0 to 59, got"),
-        (Pull(0, 1, 10**18), "must ask for repetitions from 0 to 59, got"),
     ],
 )
 def test_a_policy_may_only_ask_for_what_there_is(pull: Pull, message: str) -> None:
@@ -259,7 +228,8 @@ def test_policies_decide_with_one_thread_unless_fits_are_threads_of_this_process
 @pytest.mark.walk
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 @pytest.mark.parametrize(
-    ("policy", "message"), [(Mute(), "asks for no pull"), (Forgetful(), "a second time")]
+    ("policy", "message"),
+    [(Astray(), "asks for no pull"), (Astray(pull=Pull(0, 1, 0)), "a second time")],
 )
 def test_a_mistake_in_a_policy_is_an_error_not_a_hang(
     policy: Capricious, message: str, backend: str, n_jobs: int

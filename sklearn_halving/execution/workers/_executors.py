@@ -29,7 +29,7 @@ from sklearn_halving.execution.workers._guard import (
     guarded_chunk,
     guarded_jobs,
 )
-from sklearn_halving.execution.workers._lost_backend import BackendWatch, LostBackendError
+from sklearn_halving.execution.workers._lost_backend import BackendWatch
 from sklearn_halving.execution.workers._worker import (
     ChunkResult,
     evaluate_chunk,
@@ -229,10 +229,9 @@ class JoblibExecutor:
     sent with every pull.
 
     If workers die, the pulls that they had not returned are sent to new workers, and each of
-    them runs in a companion. If a pull kills its process again, only its companion dies, and
-    other pulls are not affected.
+    them is guarded. If a pull kills its process again, other pulls are not affected.
 
-    If the cluster itself is gone, `wait_any` raises a `LostBackendError`.
+    If the cluster itself is gone, `wait_any` raises a ConnectionError.
     """
 
     def __init__(
@@ -377,7 +376,11 @@ class JoblibExecutor:
             self._sent.clear()
             self._session.abandon()
             if self._awaited is None:  # a search that has stopped ends with its results anyway
-                self._error = self._error or LostBackendError(cause)
+                self._error = self._error or ConnectionError(
+                    f"{cause}. The fits that were running are lost; all fits that returned before "
+                    "are kept: cv_results_, history_ and best_* are set from them. Connect to a "
+                    "running cluster, or call fit outside of parallel_config to use this machine."
+                )
         return cause is not None
 
     def _receive(self, key: int, handle: object) -> list[Result]:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import Pipe
@@ -77,21 +77,14 @@ def check_limits(limits: PullLimits) -> None:
         )
 
 
+@dataclass(eq=False)
 class EndedError(Exception):
-    """The process of a pull ended before it returned a result.
+    """The process of a pull ended before it returned a result."""
 
-    Parameters
-    ----------
-    has_begun : bool
-        Whether the pull had started.
-    exit_code : int
-        As `subprocess.Popen.returncode`.
-    """
-
-    def __init__(self, has_begun: bool, exit_code: int) -> None:
-        super().__init__(has_begun, exit_code)
-        self.has_begun = has_begun
-        self.exit_code = exit_code
+    has_begun: bool
+    """Whether the pull had started."""
+    exit_code: int
+    """As `subprocess.Popen.returncode`."""
 
 
 class FitProcess:
@@ -317,12 +310,9 @@ def _guarded(
 
 
 def _exit_text(exit_code: int) -> str:
-    if exit_code >= 0:
-        return f"exit code {exit_code}"
-    try:
+    with suppress(ValueError):
         return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"
-    except ValueError:
-        return f"signal {-exit_code}"
+    return f"exit code {exit_code}"
 
 
 # ---- The code that runs in the process of a fit.
@@ -334,7 +324,7 @@ def serve(pipe: Connection) -> None:
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(pipe, requests), daemon=True).start()
     token, sent = pickle.loads(requests.get())
-    arrays = [array() if callable(array) else array for array in sent]
+    arrays = [local_array(array) for array in sent]
     unpack(token, arrays)  # before the time of the first pull starts
     while True:
         try:

@@ -25,23 +25,6 @@ CONNECT_SECONDS = 1.0
 """Longest wait for a connection with the head of Ray."""
 
 
-class LostBackendError(ConnectionError):
-    """The scheduler of a cluster is gone.
-
-    Parameters
-    ----------
-    cause : str
-        The reason why it counts as gone.
-    """
-
-    def __init__(self, cause: str) -> None:
-        super().__init__(
-            f"{cause}. The fits that were running are lost; all fits that returned before are "
-            "kept: cv_results_, history_ and best_* are set from them. Connect to a running "
-            "cluster, or call fit outside of parallel_config to use this machine."
-        )
-
-
 class BackendWatch:
     """Detects that the cluster of a session is gone, or that nothing runs on it.
 
@@ -54,6 +37,8 @@ class BackendWatch:
 
     def __init__(self, session: JoblibSession) -> None:
         self._client: Any = session.client if session.library == "dask" else None
+        scheduler = getattr(self._client, "scheduler", None)
+        self._dask = getattr(scheduler, "address", "an unknown address")
         self._ray_head: str | None = None
         if session.library == "ray":
             import ray
@@ -78,11 +63,6 @@ class BackendWatch:
         if self._is_closed:
             return f"The client of the Dask scheduler at {self._dask} was closed during the search"
         return f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
-
-    @property
-    def _dask(self) -> str:
-        """The address of Dask's scheduler."""
-        return str(getattr(self._client.scheduler, "address", "an unknown address"))
 
     @property
     def _is_closed(self) -> bool:

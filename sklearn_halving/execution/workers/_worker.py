@@ -132,22 +132,9 @@ def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[o
     return task, filters
 
 
-@dataclass(frozen=True)
-class RayArray:
-    """An array in Ray's object store, where the processes of a machine share one copy."""
-
-    reference: object
-
-    def get(self) -> object:
-        """Return the array."""
-        import ray
-
-        return ray.get(self.reference)
-
-
-def local_array(array: object) -> Any:
-    """Return an array; a `RayArray` is fetched from Ray's object store."""
-    return array.get() if isinstance(array, RayArray) else array
+def local_array(array: Any) -> Any:
+    """Return an array, or what a function returns that fetches or maps it."""
+    return array() if callable(array) else array
 
 
 def shared_arrays(arrays: Sequence[object], session: JoblibSession) -> list[object]:
@@ -165,7 +152,8 @@ def shared_arrays(arrays: Sequence[object], session: JoblibSession) -> list[obje
     if session.library == "ray":
         import ray
 
-        return [RayArray(ray.put(array)) for array in arrays]
+        # The processes of a machine share one copy.
+        return [partial(ray.get, ray.put(array)) for array in arrays]
     if session.library == "dask":
         return _scattered(arrays, session.client)
     return list(arrays)

@@ -14,110 +14,69 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn import config_context
 
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
-from sklearn_halving._unstable_joblib import JoblibSession
-from sklearn_halving.execution._types import EvaluationTask, Job, Outcome
+from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers import _worker
 from sklearn_halving.execution.workers._executors import (
     CHUNK_SECONDS,
     MAX_CHUNK,
-    JoblibExecutor,
+    ChunkQueue,
     SerialExecutor,
     open_executor,
 )
 from sklearn_halving.policies import Pull
 
 
-class WatchedSession(JoblibSession):
-    """A real session that notes what passes through it."""
-
-    def __init__(self, n_jobs: int) -> None:
-        super().__init__(n_jobs)
-        self.chunks: list[list[Job]] = []
-        self.outcomes: list[Outcome] = []
-
-    def submit(self, function: Any, arguments: list[Any], done: Any) -> None:
-        self.chunks.append(next((list(a) for a in arguments[:2] if isinstance(a, list)), []))
-        super().submit(function, arguments, done)
+def queue_of(seconds: dict[int, float]) -> ChunkQueue:
+    """Return a queue that knows how long the pulls of some levels take."""
+    queue = ChunkQueue(max_chunks=4)
+    for level, of_level in seconds.items():
+        outcome = Outcome(Pull(0, level, 0), 0.0, None, 0.0, of_level, 0.0, 1, 1)
+        queue.release([], [Result(outcome)])
+    return queue
 
 
-def pull_all(
-    task: EvaluationTask,
-    pulls: list[Pull],
-    *,
-    backend: str = "threading",
-    n_jobs: int = 2,
-    max_chunks: int = 4,
-) -> WatchedSession:
-    """Submit as the loop does: as many as there is room for."""
-    with parallel_config(backend), WatchedSession(n_jobs) as session:
-        executor = JoblibExecutor(task, session, max_chunks)
-        waiting = list(pulls)
-        while len(session.outcomes) < len(pulls):
-            while waiting and executor.room > 0:
-                n = executor.room
-                for pull in waiting[:n]:
-                    executor.submit(Job(pull))
-                del waiting[:n]
-            session.outcomes += [landing.outcome for landing in executor.wait_any()]
-    return session
+def chunks_of(queue: ChunkQueue, levels: list[int]) -> list[list[int]]:
+    """Return the levels of the jobs in each chunk."""
+    for arm, level in enumerate(levels):
+        queue.put(Job(Pull(arm, level, 1)))
+    chunks = []
+    while len(queue):
+        chunks.append([job.pull.level for job in queue.next_chunk()[0]])
+    return chunks
 
 
-def test_short_pulls_travel_together() -> None:
-    pulls = [Pull(arm, 1, 0) for arm in range(2000)]
-    session = pull_all(make_task(Known(), np.zeros(2000)), pulls)
-    sizes = [len(chunk) for chunk in session.chunks]
-    assert sizes[0] == 1, "nothing is known of the first pull"
-    assert max(sizes) > 20
-    assert max(sizes) <= MAX_CHUNK
+def test_short_pulls_travel_together_and_long_or_unknown_ones_alone() -> None:
+    short, long = CHUNK_SECONDS / 50, 1.2 * CHUNK_SECONDS
+    assert chunks_of(queue_of({}), [1] * 8) == [[1]] * 8
+    assert chunks_of(queue_of({1: long}), [1] * 8) == [[1]] * 8
+    sizes = [len(chunk) for chunk in chunks_of(queue_of({1: 1e-6}), [1] * 2000)]
+    assert sizes[0] == MAX_CHUNK
     assert len(sizes) < 200
-    assert sorted(job.pull for chunk in session.chunks for job in chunk) == pulls
+    mixed = chunks_of(queue_of({1: short, 60: long}), [1, 1, 1, 1, 1, 60, 1, 1, 1, 1, 60] * 20)
+    assert all(60 not in chunk or len(chunk) == 1 for chunk in mixed)
+    assert max(map(len, mixed)) > 1
 
 
-def test_long_pulls_travel_alone() -> None:
-    task = make_task(Known(seconds=1.2 * CHUNK_SECONDS), np.zeros(8))
-    session = pull_all(task, [Pull(arm, 1, 0) for arm in range(8)])
-    assert [len(chunk) for chunk in session.chunks] == [1] * 8
-
-
-def test_a_long_pull_is_not_sent_behind_another() -> None:
-    """Level 1 is known to be short, level 60 to be long, and they wait in one line."""
-    task = make_task(Known(seconds=CHUNK_SECONDS / 50), np.zeros(400), max_level=60)
-    first = [Pull(0, 1, 0), Pull(0, 60, 0)]
-    mixed = [Pull(arm, 60 if arm % 10 == 0 else 1, 1) for arm in range(1, 120)]
-    session = pull_all(task, [*first, *mixed])
-    for chunk in session.chunks:
-        levels = [job.pull.level for job in chunk]
-        assert 60 not in levels or len(levels) == 1
-    assert max(map(len, session.chunks)) > 1
-
-
-def test_short_pulls_at_the_front_do_not_make_room_for_long_ones() -> None:
+def test_there_is_room_for_one_chunk_of_the_last_level_at_most() -> None:
     """What is asked for early waits in line, and the policy could have thought better of it."""
-    task = make_task(Known(seconds=CHUNK_SECONDS / 20), np.zeros(600), max_level=40)
-    with parallel_config("threading"), WatchedSession(2) as session:
-        executor = JoblibExecutor(task, session, 4)
-        for level in (1, 40):  # so that the time of both is known
-            executor.submit(Job(Pull(0, level, 0)))
-            executor.wait_any()
-        assert executor.room == 1, "the last was long"
-        executor.submit(Job(Pull(1, 1, 0)))
-        assert executor.room > 1, "the last was short"
-        for arm in range(2, 6):
-            executor.submit(Job(Pull(arm, 40, 0)))
-        assert executor.room == 0, "four long pulls are all that four chunks take"
-        n_landed = 0
-        while n_landed < 5:
-            n_landed += len(executor.wait_any())
+    queue = queue_of({1: CHUNK_SECONDS / 20, 40: 2 * CHUNK_SECONDS})
+    assert queue.room == 1
+    queue.put(Job(Pull(0, 40, 1)))
+    assert queue.room == 1
+    queue.put(Job(Pull(0, 1, 1)))
+    assert queue.room == 20
+    for arm in range(3):
+        queue.put(Job(Pull(arm, 40, 1)))
+    assert queue.room == 0
 
 
 def test_the_task_is_pickled_once() -> None:
     CountsPickles.n_pickled = 0
     task = make_task(CountsPickles(), np.zeros(40))
-    pull_all(task, [Pull(arm, 1, 0) for arm in range(40)], backend="loky")
-    assert CountsPickles.n_pickled == 1
-    CountsPickles.n_pickled = 0
-    pull_all(task, [Pull(arm, 1, 0) for arm in range(40)], backend="threading")
-    assert CountsPickles.n_pickled == 0, "threads share it as it is"
+    for backend, n_pickled in (("threading", 0), ("loky", 1)):
+        with parallel_config(backend), open_executor(task, 2, "2*n_jobs") as executor:
+            scores_of(executor, [Pull(arm, 1, 0) for arm in range(40)])
+        assert CountsPickles.n_pickled == n_pickled
 
 
 # ------------------------------------------------------ surroundings, and what stays behind

@@ -104,23 +104,6 @@ def kill_a_worker() -> bool:
 
 
 @pytest.mark.slow
-def test_workers_killed_from_outside_cost_nothing() -> None:
-    task = make_task(Known(seconds=0.02), QUALITIES)
-    found: dict[int, Outcome] = {}
-    with parallel_config("loky"), open_executor(task, 2, "2*n_jobs") as executor:
-        for arm in range(len(QUALITIES)):
-            executor.submit(Job(Pull(arm, 1, 0)))
-        n_killed = 0
-        while len(found) < len(QUALITIES):
-            landings = executor.wait_any()
-            found |= {landing.outcome.pull.arm: landing.outcome for landing in landings}
-            if n_killed < 2:
-                n_killed += kill_a_worker()
-    assert n_killed
-    check_others(found, {})
-
-
-@pytest.mark.slow
 def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
     task = faulty_task({8.0: "kill"}, error_score="raise")
     with pytest.raises(ChildProcessError, match="SIGKILL") as info:
