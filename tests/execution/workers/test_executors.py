@@ -50,8 +50,8 @@ def test_short_pulls_travel_together_and_long_or_unknown_ones_alone() -> None:
     assert chunks_of(queue_of({}), [1] * 8) == [[1]] * 8
     assert chunks_of(queue_of({1: long}), [1] * 8) == [[1]] * 8
     sizes = [len(chunk) for chunk in chunks_of(queue_of({1: 1e-6}), [1] * 2000)]
-    assert sizes[0] == MAX_CHUNK
-    assert len(sizes) < 200
+    assert MAX_CHUNK // 2 < max(sizes) <= MAX_CHUNK
+    assert sum(sizes) == 2000
     mixed = chunks_of(queue_of({1: short, 60: long}), [1, 1, 1, 1, 1, 60, 1, 1, 1, 1, 60] * 20)
     assert all(60 not in chunk or len(chunk) == 1 for chunk in mixed)
     assert max(map(len, mixed)) > 1
