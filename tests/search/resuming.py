@@ -123,6 +123,7 @@ def fits_of(log):
 def fit_and_die(search_class, folder, backend, kill_at):
     """Run the search of the crash tests, which is killed in fit number ``kill_at`` of the log."""
     os.environ["KILL_AT"] = str(kill_at)
+    os.setpgid(0, 0)  # so that the test can end workers that outlive their search
     with parallel_config(backend, n_jobs=1 if backend == "sequential" else 2):
         crashing(search_class, folder).fit(X, Y)
 

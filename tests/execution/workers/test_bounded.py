@@ -80,6 +80,6 @@ def test_pulls_that_are_ended_leave_no_open_files(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     before, *during, after = map(int, done.stdout.split())
     assert len(during) == 4
-    # The pipe to the companion, whether or not the first pull took that with it, and then nothing.
+    # The pipe to the process of the fit, and then nothing.
     assert max(during) <= before + 1
     assert after <= before

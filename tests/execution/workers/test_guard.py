@@ -104,15 +104,6 @@ def kill_a_worker() -> bool:
 
 
 @pytest.mark.slow
-def test_to_be_killed_is_an_error_if_errors_are_raised() -> None:
-    task = faulty_task({8.0: "kill"}, error_score="raise")
-    with pytest.raises(ChildProcessError, match="SIGKILL") as info:
-        results(task)
-    assert "candidate 7 at n_resources=1, split 0: {'quality': 8.0}" in info.value.__notes__[0]
-    assert len(results(make_task(Known(), QUALITIES))) == len(QUALITIES), "and the next works"
-
-
-@pytest.mark.slow
 def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_executors, "MAX_IN_VAIN", 1)
     task = make_task(Known(seconds=20.0), QUALITIES)
@@ -175,11 +166,17 @@ def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     assert found[7].fit_seconds >= 2.0
 
 
-def test_a_fit_that_hangs_is_an_error_if_errors_are_raised() -> None:
-    task = faulty_task({2.0: "hang"}, error_score="raise")
-    with pytest.raises(TimeoutError, match=r"fit_timeout=0.2") as info:
-        results(task, n_jobs=None, limits=PullLimits(seconds=0.2))
-    assert "{'quality': 2.0}" in info.value.__notes__[0]
+@pytest.mark.parametrize(
+    ("fault", "error", "words"),
+    [("hang", TimeoutError, r"fit_timeout=2\.0"), ("kill", ChildProcessError, "SIGKILL")],
+)
+def test_a_fit_that_is_ended_is_an_error_if_errors_are_raised(
+    fault: str, error: type[Exception], words: str
+) -> None:
+    task = faulty_task({2.0: fault}, error_score="raise")
+    with pytest.raises(error, match=words) as info:
+        results(task, n_jobs=None, limits=IN_TIME)
+    assert "candidate 1 at n_resources=1, split 0: {'quality': 2.0}" in info.value.__notes__[0]
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(1e8, marks=pytest.mark.full), 1e10, 1e300])

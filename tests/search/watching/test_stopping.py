@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -245,6 +246,8 @@ def test_a_killed_search_goes_on(search_class, backend, tmp_path):
         process.start()
         process.join()
         assert process.exitcode == -signal.SIGKILL
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         again = {fit_of_pull[pull] for pull in done} & set(fits_of(log)[n_begun:])
         assert not again, "what is in the journal is not done again"
     n_begun, n_done = len(fits_of(log)), len(pulls_of(tmp_path))
