@@ -8,24 +8,43 @@ trial, the incumbent, the best last score.
 
 from __future__ import annotations
 
-import logging
-import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _compare_types import Search, SearchRun
-from _peer_spaces import for_optuna, for_smac, from_places
-from _peer_training import Recorder, Trained, rungs
+from _compare_types import Incumbent, Params, Search, SearchRun
+from _peer_spaces import for_optuna
 
 Peer = Callable[[Search, float, int], SearchRun]
-NO_LIMIT = 100_000
-"""Candidates, for libraries that want a number beside the limit of time."""
-WORST = 1e6
-"""Cost of a failed training, for libraries that take no NaN."""
+
+
+class Recorder:
+    """Clock and counters of one search, and what it would have returned when."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._incumbents: list[Incumbent] = []
+        self.n_fits = 0
+
+    def seconds(self) -> float:
+        """Return the wall time since the start."""
+        return time.perf_counter() - self._started
+
+    def saw(self, params: Params) -> None:
+        """Keep what would be returned now, if it is another than before."""
+        params = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in params.items()
+        }
+        if not self._incumbents or self._incumbents[-1].params != params:
+            self._incumbents.append(Incumbent(self.seconds(), self.n_fits, params))
+
+    def run(self, seconds: float) -> SearchRun:
+        """Return all that was seen; ``seconds`` is how long the search took."""
+        return SearchRun(self._incumbents, seconds, self.n_fits)
 
 
 def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
@@ -56,42 +75,6 @@ def optuna_search_cv(search: Search, seconds: float, seed: int) -> SearchRun:
     return recorder.run(recorder.seconds())
 
 
-def smac_hyperband(search: Search, seconds: float, seed: int) -> SearchRun:
-    """Run SMAC3's HyperbandFacade: random candidates, brackets of Hyperband."""
-    import smac
-    from smac.callback import Callback
-
-    levels = rungs(search.max_resource)
-
-    def cost(config: Any, seed: int = 0, budget: float = 0.0) -> float:
-        params = from_places(dict(config), search.distributions)
-        score = Trained(search, params, seed, recorder).score(max(1, round(budget)))
-        return -score if np.isfinite(score) else WORST
-
-    class Watch(Callback):
-        def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
-            best = smbo.intensifier.get_incumbent()
-            if best is not None:
-                recorder.saw(from_places(dict(best), search.distributions))
-
-    with tempfile.TemporaryDirectory() as folder:
-        recorder = Recorder()
-        scenario = smac.Scenario(
-            for_smac(search.distributions, seed),
-            output_directory=Path(folder),
-            deterministic=True,
-            walltime_limit=seconds,
-            n_trials=NO_LIMIT,
-            min_budget=levels[0],
-            max_budget=levels[-1],
-            seed=seed,
-        )
-        smac.HyperbandFacade(
-            scenario, cost, logging_level=logging.ERROR, callbacks=[Watch()], overwrite=True
-        ).optimize()
-        return recorder.run(recorder.seconds())
-
-
 def _quiet_optuna() -> None:
     import optuna
 
@@ -111,7 +94,6 @@ def _quiet(peer: Peer) -> Peer:
 
 ALL: dict[str, tuple[str, Peer]] = {
     "OptunaSearchCV": ("optuna_integration", optuna_search_cv),
-    "SMAC3, Hyperband": ("smac", smac_hyperband),
 }
 """All peers: name, library that must be installed, search."""
 
