@@ -55,8 +55,6 @@ of the winners were lower on small tables than with five brackets, and with thes
 N_WITHOUT_HALVING = 40
 """Number of candidates that are drawn from distributions if only one level is possible. With five
 splits, they cost as much as Hyperband's five brackets, or 25 candidates on all splits."""
-USUAL_FACTOR = 10
-"""Larger factors cause a warning."""
 MAX_STARTED = 2**16
 """Maximum number of candidates that a bracket may start. Drawing them takes a few seconds."""
 MAX_TIMED = 10_000
@@ -381,7 +379,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         return candidates
 
     def _check_width(self, plan: SearchPlan) -> None:
-        """Raise if planning the brackets would take minutes, and warn of an unusual factor."""
+        """Raise if planning the brackets would take minutes."""
         factor, n_widest = self.factor, max(plan.n_of_bracket)
         if n_widest > MAX_STARTED:
             raise ValueError(
@@ -389,33 +387,20 @@ class HyperbandSearchCV(BaseBanditSearchCV):
                 f"{MAX_STARTED} candidates, but one would start {n_widest}. Use a smaller factor, "
                 "usually from 2 to 5, raise min_resources, or set n_candidates."
             )
-        if not isinstance(factor, str) and factor > USUAL_FACTOR:
-            warn_user(
-                f"factor={factor!r} is unusually large: only 1 of {factor!r} candidates is kept "
-                f"from rung to rung. Up to {plan.n_fits} fits of {sum(plan.n_of_bracket)} "
-                "candidates are planned. Usual values are 2 to 5."
-            )
 
     def _warn_of_left_out(self, setup: Setup, plan: SearchPlan, candidates: t.Candidates) -> None:
-        """Warn if candidates of a grid are left out, and name the parameter that changes it."""
-        space, has_sampler = setup.space, setup.sampler is not None
+        """Warn if candidates of a grid are left out."""
         # Those of a sampler do not exist yet. It does not repeat any while there are others.
-        n_started = plan.problem.n_arms if has_sampler else n_different(candidates)
-        if n_started == space.size:
+        n_started = plan.problem.n_arms if setup.sampler is not None else n_different(candidates)
+        if n_started == setup.space.size:
             return
-        n_left_out = space.n_different_in_grid - n_started
-        if n_left_out <= 0:
-            return
-        at_least = "At least " if has_sampler else ""
-        remedy = "brackets='auto', the default, starts every candidate"
-        if has_sampler:
-            remedy = "Without a sampler, every candidate is started"
-        elif self.n_candidates is not None:
-            remedy = f"A larger n_candidates, now {self.n_candidates}, starts more of them"
-        warn_user(
-            f"{at_least}{n_left_out} of the {space.n_different_in_grid} candidates of the grid "
-            f"are left out: the search starts {n_started} of them. {remedy}."
-        )
+        n_all = setup.space.n_different_in_grid
+        if n_started < n_all:
+            warn_user(
+                f"{n_all - n_started} of the {n_all} candidates of the grid are left out: the "
+                f"search starts {n_started} of them. Without n_candidates and with "
+                "brackets='auto' and sampler='auto', the defaults, it starts all of them."
+            )
 
 
 def _as_brackets(brackets: str | Sequence[int]) -> str | Sequence[int]:

@@ -10,6 +10,7 @@ from typing import overload
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import get_scorer_names
 from sklearn.utils import indexable
 
 from sklearn_halving._checks import check_whole
@@ -75,11 +76,9 @@ def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> 
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     scorers, refit_metric = scorers_of(search)
     is_single = search.scoring is None or isinstance(search.scoring, str)
-    if (
-        is_single
-        and isinstance(search.refit, str)
-        and search.refit not in ("score", search.scoring)
-    ):
+    # The name of another metric is ignored, as by GridSearchCV.
+    names = ("score", *get_scorer_names())
+    if is_single and isinstance(search.refit, str) and search.refit not in names:
         raise ValueError(
             f"refit={search.refit!r} must be True, False or a callable if there is one metric. A "
             "text is the name of one of several metrics."

@@ -122,8 +122,7 @@ def test_a_number_that_may_be_a_share_can_be_continuous():
     assert len(small(HyperbandSearchCV, FOREST, space).plan(*data()))
 
 
-@pytest.mark.parametrize("refit", ["one_standard_error", "f1"])
 @pytest.mark.parametrize("search_class", SEARCHES)
-def test_a_name_of_a_metric_is_refused_if_there_is_only_one(search_class, refit):
-    with pytest.raises(ValueError, match=f"refit='{refit}' must be True, False or a callable"):
-        small(search_class, FOREST, {}, refit=refit).fit(*data())
+def test_a_text_that_is_no_metric_is_refused_as_refit(search_class):
+    with pytest.raises(ValueError, match="refit='one_standard_error' must be True, False or a"):
+        small(search_class, FOREST, {}, refit="one_standard_error").fit(*data())
