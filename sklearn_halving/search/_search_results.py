@@ -355,7 +355,7 @@ class SearchResults(BaseSearchCV):
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "policy":
-            report_abandoned(run.prepared.plan, run.outcomes)
+            report_abandoned(run.task, run.prepared.plan, run.outcomes)
         elif not (run.stopped_by == "time_budget" and run.prepared.plan.description.keeps_time):
             warn_user(run.stopped_message())
 
