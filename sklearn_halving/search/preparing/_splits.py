@@ -153,10 +153,14 @@ def fixed_splits(
 ) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV."""
     _check_rows(inputs)
-    pairs = _ask_splitter(search, inputs)
-    numbers = _order_of(search, inputs, pairs)
+    data = _Data.of(search, inputs)
+    splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
+    check_groups(splitter, inputs.split_params)
+    pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
+    _check_sides(pairs)
+    numbers = _order_of(data, pairs)
     pairs = [pairs[number] for number in numbers]
-    orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
+    orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
     n_train, n_test = _smallest(pairs)
     folds = tuple(
         Fold(train, test)
@@ -171,8 +175,8 @@ def fixed_splits(
         n_test,
         num_samples(inputs.X),
         1 if orders is None else _needed(orders, folds),
-        _early_rungs(search, inputs, pairs),
-        held_out=_held_out(search, inputs, pairs, seed),
+        _early_rungs(data, pairs),
+        held_out=_held_out(data, pairs, seed),
     )
 
 
@@ -181,11 +185,12 @@ def streamed_splits(
 ) -> SearchSplits:
     """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
     _check_rows(inputs)
+    data = _Data.of(search, inputs)
     stream = split_stream(
         search.cv,
         inputs.X,
         inputs.y,
-        classifier=is_classifier(search.estimator),
+        classifier=data.classifies,
         random_state=seed,
         **inputs.split_params,
     )
@@ -195,7 +200,7 @@ def streamed_splits(
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.make_block, Reshuffles):
         n_named = max(1, stream.make_block.n_own) * stream.block_length
-    orders = _subset_orders(search, inputs, pairs, seed) if resource.subsamples_rows else None
+    orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
     n_train, n_test = _smallest(pairs)
     folds = StreamedFolds(stream, orders, None if orders is None else n_train)
     return SearchSplits(
@@ -206,23 +211,55 @@ def streamed_splits(
         num_samples(inputs.X),
         1 if orders is None else _needed(orders, map(folds.fold, range(len(pairs)))),
         n_named=n_named,
-        held_out=_held_out(search, inputs, pairs, seed),
+        held_out=_held_out(data, pairs, seed),
     )
 
 
-def _early_rungs(search: SharedParameters, inputs: FitInputs, pairs: Pairs) -> EarlyRungs:
+@dataclass(frozen=True)
+class _Data:
+    """What the splits depend on."""
+
+    X: object
+    y: object
+    groups: Rows | None
+    classifies: bool
+    classes: Rows | None
+    """The target as class indices if subsets must contain every class, else None."""
+    is_known: bool
+    """Whether scikit-learn knows this type of target; if not, the estimator may."""
+
+    @classmethod
+    def of(cls, search: SharedParameters, inputs: FitInputs) -> _Data:
+        """Return what the splits of a search depend on."""
+        classifies, groups = is_classifier(search.estimator), inputs.split_params.get("groups")
+        groups = None if groups is None else np.asarray(groups)
+        classes, is_known = None, True
+        if inputs.y is not None and classifies:
+            try:
+                kind = type_of_target(inputs.y)
+            except ValueError:
+                kind, is_known = "unknown", False
+            if kind in ("binary", "multiclass"):
+                classes = class_codes(np.asarray(inputs.y).ravel())
+        return cls(inputs.X, inputs.y, groups, classifies, classes, is_known)
+
+    def subset_orders(self, pairs: Pairs, seed: np.random.SeedSequence) -> SubsetOrders:
+        """Return the order of the rows in the subsets of training folds."""
+        if not self.is_known:
+            type_of_target(self.y)  # raises
+        forward = _goes_forward(pairs)
+        return SubsetOrders(self.classes, self.groups, forward, MIN_PER_CLASS, seed)
+
+
+def _early_rungs(data: _Data, pairs: Pairs) -> EarlyRungs:
     tests = [test for _, test in pairs]
-    try:
-        classes = _class_target(search, inputs)
-    except ValueError:  # scikit-learn does not know this type of target, but the estimator may
+    if not data.is_known:
         return EarlyRungs(len(tests), has_like_folds=False)
-    are_drawn = inputs.split_params.get("groups") is None and not _goes_forward(pairs)
-    return EarlyRungs.of(inputs.X, inputs.y, classes, tests, are_drawn=are_drawn)
+    are_drawn = data.groups is None and not _goes_forward(pairs)
+    return EarlyRungs.of(data.X, data.y, data.classes, tests, are_drawn=are_drawn)
 
 
-def _order_of(
-    search: SharedParameters, inputs: FitInputs, pairs: Sequence[tuple[Rows, Rows]]
-) -> tuple[int, ...]:
+def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:
     """Return the splits in the order in which a candidate is fitted on them.
 
     It is the latest split first if the rows are ordered. With groups, it is the split first whose
@@ -230,15 +267,11 @@ def _order_of(
     """
     if _goes_forward(pairs):
         return tuple(reversed(range(len(pairs))))
-    if inputs.split_params.get("groups") is None:
+    if data.groups is None:
         return tuple(range(len(pairs)))
     sizes = np.array([len(test) for _, test in pairs], dtype=np.float64)
     distance = np.abs(sizes / sizes.mean() - 1)
-    try:
-        classes = _class_target(search, inputs)
-    except ValueError:
-        classes = None
-    target = _numeric_target(inputs.y if classes is None else classes)
+    target = _numeric_target(data.y if data.classes is None else data.classes)
     if target is not None:
         distance += [abs(float(target[test].mean())) for _, test in pairs]
     return tuple(np.argsort(distance, kind="stable").tolist())
@@ -249,40 +282,15 @@ def _smallest(pairs: Pairs) -> tuple[int, int]:
     return min(n_train for n_train, _ in sizes), min(n_test for _, n_test in sizes)
 
 
-def _subset_orders(
-    search: SharedParameters,
-    inputs: FitInputs,
-    pairs: Pairs,
-    seed: np.random.SeedSequence,
-) -> SubsetOrders:
-    groups = inputs.split_params.get("groups")
-    return SubsetOrders(
-        _class_target(search, inputs),
-        None if groups is None else np.asarray(groups),
-        _goes_forward(pairs),
-        MIN_PER_CLASS,
-        seed,
-    )
-
-
-def _held_out(
-    search: SharedParameters,
-    inputs: FitInputs,
-    pairs: Pairs,
-    seed: np.random.SeedSequence,
-) -> HeldOutRows | None:
+def _held_out(data: _Data, pairs: Pairs, seed: np.random.SeedSequence) -> HeldOutRows | None:
     """Return how rows are held out for early stopping; None if it is not needed.
 
     It is also None if scikit-learn does not know this type of target.
     """
-    if BOOSTING_NAMES.keys().isdisjoint(sys.modules):  # no such estimator can exist
+    if BOOSTING_NAMES.keys().isdisjoint(sys.modules) or not data.is_known:
         return None
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, HELD_OUT))
-    try:
-        orders = _subset_orders(search, inputs, pairs, own)
-    except ValueError:
-        return None
-    return HeldOutRows(replace(orders, min_per_class=0))
+    return HeldOutRows(replace(data.subset_orders(pairs, own), min_per_class=0))
 
 
 def _needed(orders: SubsetOrders, folds: Iterable[Fold]) -> int:
@@ -295,24 +303,6 @@ def _goes_forward(pairs: Pairs) -> bool:
     A single split is not enough to decide: it may be a hold-out set at the end of the data.
     """
     return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
-
-
-def _class_target(search: SharedParameters, inputs: FitInputs) -> Rows | None:
-    """Return y as class indices if subsets must contain every class, else None."""
-    if inputs.y is None or not is_classifier(search.estimator):
-        return None
-    if type_of_target(inputs.y) not in ("binary", "multiclass"):
-        return None
-    return class_codes(np.asarray(inputs.y).ravel())
-
-
-def _ask_splitter(search: SharedParameters, inputs: FitInputs) -> list[tuple[Rows, Rows]]:
-    """Return the splits of the splitter. It is called only once in each `fit`."""
-    splitter = check_cv(search.cv, inputs.y, classifier=is_classifier(search.estimator))
-    check_groups(splitter, inputs.split_params)
-    pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
-    _check_sides(pairs)
-    return pairs
 
 
 def _check_rows(inputs: FitInputs) -> None:
