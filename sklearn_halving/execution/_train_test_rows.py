@@ -45,15 +45,8 @@ class Fold:
 
     def train_rows(self, level: int) -> Rows:
         """Return the training rows at a level; all rows if they are not the resource."""
-        return self._selected(level).astype(np.intp, copy=False)
-
-    def test_rows(self) -> Rows:
-        """Return the test rows."""
-        return self.test.astype(np.intp, copy=False)
-
-    def _selected(self, level: int) -> Rows:
         if self.order is None:
-            return self.train
+            return self.train.astype(np.intp, copy=False)
         n_rows = level
         if self.full_level is not None:
             # Because of rounding down, folds whose sizes differ by a row or two have the same
@@ -61,7 +54,11 @@ class Fold:
             # stream may be smaller.
             share = min(level, self.full_level) * len(self.train) // self.full_level
             n_rows = max(level, share)
-        return training_rows(self.train, self.order, n_rows)
+        return training_rows(self.train, self.order, n_rows).astype(np.intp, copy=False)
+
+    def test_rows(self) -> Rows:
+        """Return the test rows."""
+        return self.test.astype(np.intp, copy=False)
 
     def widened(self) -> Fold:
         """Return the fold with arrays of NumPy's index type."""
@@ -190,9 +187,8 @@ class StreamedFolds:
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
         train, test = self.stream.split(repetition)
-        if self.orders is None:
-            return Fold(train, test)
-        return Fold(train, test, self.orders.order(repetition, train), self.full_level)
+        order = None if self.orders is None else self.orders.order(repetition, train)
+        return Fold(train, test, order, self.full_level)
 
     def number(self, repetition: int) -> int:
         """Return the repetition, which is the number of its split."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from queue import Empty, SimpleQueue
-from typing import Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -54,27 +53,6 @@ MAX_IN_VAIN = 5
 """Maximum number of losses of workers in a row without any pull that returns."""
 
 
-class Executor(Protocol):
-    """The interface that the pull loop uses to run pulls."""
-
-    @property
-    def uses_threads(self) -> bool:
-        """Whether jobs run in other threads of this process."""
-
-    @property
-    def room(self) -> int:
-        """Number of further jobs that can be used now."""
-
-    def submit(self, job: Job) -> None:
-        """Add a job to the queue."""
-
-    def wait_any(self, timeout: float | None = None) -> Sequence[Result]:
-        """Return the results; none after ``timeout`` seconds or if no job is left."""
-
-    def stop(self) -> None:
-        """Start no further job. Only jobs that are running will return."""
-
-
 @contextmanager
 def open_executor(
     task: EvaluationTask,
@@ -94,7 +72,7 @@ def open_executor(
     check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
-        executor: SerialExecutor | JoblibExecutor
+        executor: Executor
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
             executor = JoblibExecutor(task, session, in_flight, limits)
@@ -287,7 +265,8 @@ class JoblibExecutor:
         while True:
             if self._loss is not None:
                 results += self._recover(self._loss)
-            if not self._error and self._awaited is None and self._can_send():
+            is_open = self._error is None and self._awaited is None
+            if is_open and (self._shared or self._watch.has_workers()):
                 self._send()
             if self._loss is not None:
                 continue
@@ -314,10 +293,6 @@ class JoblibExecutor:
             self._sent.clear()
             self._session.abort()
         return False
-
-    def _can_send(self) -> bool:
-        """Return whether there are workers that can be given the task, or that have it."""
-        return bool(self._shared) or self._watch.has_workers()
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
@@ -421,3 +396,7 @@ class JoblibExecutor:
             self._sent.clear()
         self._shared = []
         return results
+
+
+Executor = SerialExecutor | JoblibExecutor
+"""What the pull loop uses to run pulls."""

@@ -71,9 +71,8 @@ def check_limits(limits: PullLimits) -> None:
     """Raise if there is a memory limit and this platform does not support it."""
     if limits.memory is not None and sys.platform != "linux":
         raise ValueError(
-            "memory_limit must be None on this platform: only Linux lets a process limit the "
-            f"memory that it takes, and this is {sys.platform!r}. Leave it out, or run the "
-            "workers in containers with a limit of their own."
+            "memory_limit must be None on this platform: only Linux lets a process limit its "
+            "memory. Leave it out, or run the workers in containers with a limit of their own."
         )
 
 
