@@ -55,22 +55,6 @@ class JournalError(ValueError):
 
 
 @dataclass(frozen=True)
-class Record:
-    """A finished pull.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        Its scores, times and errors.
-    levels : tuple of int
-        The levels to which the model was trained, if it can be trained further; else empty.
-    """
-
-    outcome: Outcome
-    levels: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Session:
     """The description that a search writes when it begins. It must be the same at a resume.
 
@@ -100,7 +84,7 @@ class Content:
     """The content of a journal."""
 
     sessions: list[Session] = field(default_factory=list)
-    records: dict[Pull, Record] = field(default_factory=dict)
+    outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     header: int = 0
     """The checksum of the first line."""
 
@@ -117,7 +101,7 @@ class Journal:
     ----------
     sessions : list of Session
         The searches that wrote to this file; empty if it is new.
-    records : dict of Pull to Record
+    outcomes : dict of Pull to Outcome
         The finished pulls.
 
     Raises
@@ -151,7 +135,7 @@ class Journal:
             self.close()
             raise
         self.sessions: list[Session] = content.sessions
-        self.records: dict[Pull, Record] = content.records
+        self.outcomes: dict[Pull, Outcome] = content.outcomes
         self._header = content.header
 
     def begin(self, session: Session) -> None:
@@ -163,10 +147,10 @@ class Journal:
         self._sync()
         self.sessions.append(session)
 
-    def append(self, record: Record) -> None:
+    def append(self, outcome: Outcome) -> None:
         """Write a finished pull."""
-        self._write(record_line(record, self._header))
-        self.records[record.outcome.pull] = record
+        self._write(outcome_line(outcome, self._header))
+        self.outcomes[outcome.pull] = outcome
         if time.monotonic() - self._last_sync > SYNC_SECONDS:
             self._sync()
 
@@ -286,15 +270,13 @@ def session_line(session: Session, header: int | None = None) -> bytes:
     return _line(content, header or 0)
 
 
-def record_line(record: Record, header: int) -> bytes:
-    """Return the line of a pull. Values that are None are left out."""
+def outcome_line(outcome: Outcome, header: int) -> bytes:
+    """Return the line of a pull. Values that are None or empty are left out."""
     content: dict[str, object] = {
         name: write(value)
         for name, (attribute, write, _) in COLUMNS.items()
-        if (value := getattr(record.outcome, attribute)) is not None
+        if (value := getattr(outcome, attribute)) not in (None, ())
     }
-    if record.levels:
-        content["levels"] = list(map(int, record.levels))
     return _line(content, header)
 
 
@@ -368,10 +350,10 @@ def _add(values: Values, content: Content) -> None:
     elif "session" in values:
         content.sessions.append(_session(values["session"]))
     else:
-        record = _record(values)
-        if record.outcome.pull in content.records:
-            raise ValueError(f"{record.outcome.pull} appears a second time")
-        content.records[record.outcome.pull] = record
+        outcome = _outcome(values)
+        if outcome.pull in content.outcomes:
+            raise ValueError(f"{outcome.pull} appears a second time")
+        content.outcomes[outcome.pull] = outcome
 
 
 def _line(content: dict[str, object], header: int) -> bytes:
@@ -398,15 +380,14 @@ def _session(values: Values) -> Session:
     )
 
 
-def _record(values: Values) -> Record:
+def _outcome(values: Values) -> Outcome:
     known: Values = {"train_scores": None}
     known |= {
         attribute: read(values[name])
         for name, (attribute, _, read) in COLUMNS.items()
         if name in values
     }
-    levels = tuple(_positive(level) for level in values.get("levels", ()))
-    return Record(Outcome(**known), levels)
+    return Outcome(**known)
 
 
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
@@ -495,5 +476,10 @@ COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
     "score_error": ("score_error", str, _text),
     "n_rounds": ("n_rounds", int, _positive),
     "clock": ("clock", list, _read_clock),
+    "levels": (
+        "levels",
+        lambda levels: list(map(int, levels)),
+        lambda values: tuple(map(_positive, values)),
+    ),
 }
 """By the name in the file: the attribute of an outcome, and how it is written and read."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving._unstable_imports import one_blas_thread
-from sklearn_halving.execution._journal import Journal, Record
+from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
@@ -83,22 +83,22 @@ class ModelStore:
 
     _kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
 
-    def keep(self, result: Result) -> Record:
-        """Store the model of a result, if it has one; return the record for the journal."""
+    def keep(self, result: Result) -> Outcome:
+        """Store the model of a result, if it has one; return the outcome with its levels."""
         pull = result.outcome.pull
         former = self._kept.pop((pull.arm, pull.repetition), Kept())
         if result.model is None:
-            return Record(result.outcome)
+            return result.outcome
         levels = (*former.levels, pull.level)
         self._kept[pull.arm, pull.repetition] = Kept(levels, result.model)
-        return Record(result.outcome, levels)
+        return replace(result.outcome, levels=levels)
 
-    def recall(self, record: Record) -> None:
+    def recall(self, outcome: Outcome) -> None:
         """Note how the model of a pull in the journal was trained, to make it again if needed."""
-        pull = record.outcome.pull
+        pull = outcome.pull
         self._kept.pop((pull.arm, pull.repetition), None)
-        if record.levels:
-            self._kept[pull.arm, pull.repetition] = Kept(record.levels)
+        if outcome.levels:
+            self._kept[pull.arm, pull.repetition] = Kept(outcome.levels)
 
     def take(self, pull: Pull) -> Kept:
         """Return the model whose training a pull continues, and release it."""
@@ -265,10 +265,10 @@ class PullLoop:
 
     def __post_init__(self) -> None:
         """Count earlier outcomes, and take the number of workers that gave them."""
-        self._n_earlier = 0 if self.journal is None else len(self.journal.records)
+        self._n_earlier = 0 if self.journal is None else len(self.journal.outcomes)
         if self.charge is not None and self.journal is not None and self._n_earlier:
-            self._place = {pull: place for place, pull in enumerate(self.journal.records)}
-            first = next(iter(self.journal.records.values())).outcome
+            self._place = {pull: place for place, pull in enumerate(self.journal.outcomes)}
+            first = next(iter(self.journal.outcomes.values()))
             self.window = self.window if first.clock is None else first.clock[1]
 
     def run(self) -> None:
@@ -393,12 +393,12 @@ class PullLoop:
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
-        if self.journal is not None and pull in self.journal.records:
-            record = self.journal.records[pull]
+        if self.journal is not None and pull in self.journal.outcomes:
+            outcome = self.journal.outcomes[pull]
             self.n_replayed += 1
-            self.models.recall(record)
-            self.log.record(record.outcome)
-            self._take_in(record.outcome, is_replayed=True)
+            self.models.recall(outcome)
+            self.log.record(outcome)
+            self._take_in(outcome, is_replayed=True)
         elif not self._is_stopped():
             self._submit(pull)
 
@@ -423,9 +423,9 @@ class PullLoop:
         self.log.record(result.outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:
             self.log.lost_models.append(result.lost)
-        record = self.models.keep(result)
+        outcome = self.models.keep(result)
         if self.journal is not None:
-            self.journal.append(record)
+            self.journal.append(outcome)
         self._take_in(result.outcome, is_replayed=False)
         self.signals.is_called_off |= result.stop
 

@@ -45,6 +45,8 @@ class Outcome:
     clock: tuple[float, int] | None = None
     """The seconds that were left of the time budget when the pull returned, and the number of
     workers, if the policy plans by them."""
+    levels: tuple[int, ...] = ()
+    """The levels to which the model was trained, if it can be trained further; else empty."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Run:
     def __post_init__(self) -> None:
         """Open the log, which knows the stages of the policy."""
         journal = self.checkpoint.journal
-        self.earlier = frozenset() if journal is None else frozenset(journal.records)
+        self.earlier = frozenset() if journal is None else frozenset(journal.outcomes)
         stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
         self.log = StagedLog(stage_of=stage_of)
 

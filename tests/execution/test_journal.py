@@ -24,7 +24,6 @@ from sklearn_halving.execution._journal import (
     MAGIC,
     Journal,
     JournalError,
-    Record,
     Session,
     checksum_of,
     read_lines,
@@ -36,7 +35,7 @@ SESSION = Session({"factor": 3, "X": "ab" * 16, "scoring": None}, {"numpy": "2"}
 
 
 def record(arm=0, test=0.5, train=None, error=None, levels=()):
-    outcome = Outcome(
+    return Outcome(
         Pull(arm, 3, 1),
         test,
         train,
@@ -47,8 +46,8 @@ def record(arm=0, test=0.5, train=None, error=None, levels=()):
         n_test=5,
         previous_level=1,
         error=error,
+        levels=levels,
     )
-    return Record(outcome, levels)
 
 
 def written(path, *records, session=SESSION):
@@ -61,7 +60,7 @@ def written(path, *records, session=SESSION):
 
 def reread(path):
     with Journal(path) as journal:
-        return list(journal.sessions), dict(journal.records)
+        return list(journal.sessions), dict(journal.outcomes)
 
 
 # ------------------------------------------------------------------------ there and back
@@ -84,7 +83,7 @@ def test_every_outcome_comes_back_as_it_was(tmp_path_factory, test, train, error
     sessions, records = reread(written(path, given))
     assert sessions == [SESSION]
     # repr tells NaN from other numbers, integers from floats, and -0.0 from 0.0
-    assert repr(records) == repr({given.outcome.pull: given})
+    assert repr(records) == repr({given.pull: given})
 
 
 def test_the_file_is_strict_json_one_line_a_pull(tmp_path):
@@ -115,10 +114,10 @@ def test_cut_at_any_byte_it_opens_with_what_is_whole_and_goes_on(tmp_path):
         n_whole = sum(end <= cut for end in ends)
         with Journal(path) as journal:
             assert len(journal.sessions) == min(1, n_whole)
-            assert len(journal.records) == max(0, n_whole - 1)
+            assert len(journal.outcomes) == max(0, n_whole - 1)
             if not journal.sessions:
                 journal.begin(SESSION)
-            for arm in range(len(journal.records), 5):
+            for arm in range(len(journal.outcomes), 5):
                 journal.append(record(arm))
         assert path.read_bytes() == whole, "nothing of the torn line is left"
 
@@ -297,7 +296,7 @@ def test_mutated_journals_give_documented_errors_or_true_lines(tmp_path, is_sign
         again, whole_end, damaged = read_lines(io.BytesIO(changed[:end]))
         assert (repr(again), whole_end, damaged) == (repr(read), end, 0)
         if not is_signed:
-            assert all(repr(true[pull]) == repr(known) for pull, known in read.records.items())
+            assert all(repr(true[pull]) == repr(known) for pull, known in read.outcomes.items())
     assert n_errors > 500
     assert n_read > 50
 

@@ -13,7 +13,7 @@ from joblib import parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._journal import Journal, Record, Session
+from sklearn_halving.execution._journal import Journal, Session
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
@@ -369,7 +369,7 @@ def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(
     with Journal(tmp_path / "j") as journal:
         journal.begin(Session({}, {}, 17, ""))
         for outcome in of_later_brackets:
-            journal.append(Record(outcome))
+            journal.append(outcome)
         with pytest.raises(ZeroDivisionError):
             run(Hyperband(), task, log=log, journal=journal, observer=Broken())
     assert log.outcomes.keys() >= {outcome.pull for outcome in of_later_brackets}
