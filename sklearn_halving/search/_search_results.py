@@ -50,18 +50,8 @@ from sklearn_halving.search.reporting._tables import (
     take_rows,
     without_sparse_splits,
 )
+from sklearn_halving.search.watching import _failures as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._failures import (
-    RESUME,
-    all_nan_message,
-    no_fit_message,
-    no_refit_message,
-    no_score_message,
-    report_abandoned,
-    report_failures,
-    report_lost_models,
-    report_non_finite,
-)
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
 if TYPE_CHECKING:
@@ -303,14 +293,16 @@ class SearchResults(BaseSearchCV):
                 hasattr(self, "best_params_"),
             )
             has_journal, name = self.checkpoint is not None, type(self).__name__
-            raise NotFittedError(no_refit_message(name, stopped_by, has_choice, has_journal))
+            raise NotFittedError(
+                failures.no_refit_message(name, stopped_by, has_choice, has_journal)
+            )
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
         if isinstance(error, ConnectionError) and self.checkpoint is not None:
-            error.add_note(RESUME)  # the cluster was lost
+            error.add_note(failures.RESUME)  # the cluster was lost
         try:
             self._tabulate(run)
             if run.outcomes:
@@ -348,14 +340,16 @@ class SearchResults(BaseSearchCV):
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
             n_candidates = len(run.task.candidates)
-            raise ValueError(no_fit_message(run.prepared.policy, n_candidates, run.budget))
-        report_failures(run.task, run.outcomes)
-        report_lost_models(run.log.lost_models)
-        report_non_finite(self.cv_results_)
+            raise ValueError(
+                failures.no_fit_message(run.prepared.policy, n_candidates, run.budget)
+            )
+        failures.report_failures(run.task, run.outcomes)
+        failures.report_lost_models(run.log.lost_models)
+        failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "policy":
-            report_abandoned(run.task, run.prepared.plan, run.outcomes)
+            failures.report_abandoned(run.task, run.prepared.plan, run.outcomes)
         elif not (run.stopped_by == "time_budget" and run.prepared.plan.description.keeps_time):
             warn_user(run.stopped_message())
 
@@ -411,8 +405,8 @@ class SearchResults(BaseSearchCV):
             was_broken_off = run.stopped_by in ("interrupt", "error")
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
                 has_rungs = run.prepared.plan.schedule is not None
-                raise ValueError(no_score_message(has_rungs=has_rungs))
-            warn_user(all_nan_message(metric, run.outcomes))
+                raise ValueError(failures.no_score_message(has_rungs=has_rungs))
+            warn_user(failures.all_nan_message(metric, run.outcomes))
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())
         own = np.flatnonzero(rows.arm == arm)

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_backend
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid, PredefinedSplit
 
@@ -234,25 +233,6 @@ def test_bad_input_is_refused_before_any_fit(params, message):
 
 
 # ----------------------------------------------------------------------------- reproducibility
-
-
-@pytest.fixture(scope="module")
-def expected():
-    """Return the serial results, for each number of fits that are under way at a time."""
-    X, y = numbered(60)
-    windows = (1, 4, "auto")
-    return {n: table(surface_search(noise=0.05, fits_in_flight=n).fit(X, y)) for n in windows}
-
-
-@pytest.mark.walk
-@pytest.mark.parametrize("pulls_in_flight", [1, 4, "auto"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_result_does_not_depend_on_the_workers(pulls_in_flight, n_jobs, backend, expected):
-    X, y = numbered(60)
-    search = surface_search(noise=0.05, fits_in_flight=pulls_in_flight, n_jobs=n_jobs)
-    with parallel_backend(backend):
-        assert table(search.fit(X, y)) == expected[pulls_in_flight]
 
 
 def test_fits_under_way_count():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from inspect import signature
 from typing import ClassVar
@@ -129,20 +128,6 @@ def test_has_the_parameters_of_grid_search_with_the_same_defaults(search_class):
             assert ours[name].kind is parameter.kind
 
 
-@parametrize_searches
-def test_clone_set_params_and_pickle(search_class):
-    X, y = data()
-    search = small(search_class, DecisionTreeClassifier(random_state=0), SPACE)
-    copy = clone(search).set_params(estimator__min_samples_leaf=2, n_jobs=None)
-    assert copy.estimator.min_samples_leaf == 2
-    assert search.estimator.min_samples_leaf == 1
-    search.fit(X, y)
-    again = pickle.loads(pickle.dumps(search))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
-    assert result(again) == result(search)
-    assert not hasattr(clone(search), "best_estimator_")
-
-
 @pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 @parametrize_searches
 def test_fit_does_not_change_the_estimator_or_the_candidates(search_class):
@@ -203,26 +188,6 @@ def test_a_failing_fit_counts_and_is_named(search_class):
     assert np.isnan(scores[failing]).all()
     last = len(scores) - failing.sum() + 1
     assert set(search.cv_results_["rank_test_score"][failing]) == {last}
-
-
-@pytest.mark.walk
-@parametrize_searches
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_error_score_raise_raises_what_was_raised(search_class, n_jobs):
-    X, y = data()
-    search = small(search_class, Known(fails=True), KNOWN, error_score="raise", n_jobs=n_jobs)
-    with pytest.raises(ArithmeticError, match="told to fail"):
-        search.fit(X, y)
-
-
-@parametrize_searches
-@pytest.mark.parametrize("error_score", [np.nan, 0.0])
-def test_if_all_fits_fail_it_says_so(search_class, error_score):
-    X, y = data()
-    search = small(search_class, Known(fails=True), KNOWN, error_score=error_score)
-    with pytest.raises(ValueError, match=r"All the \d+ fits failed\.\n(.|\n)*told to fail"):
-        search.fit(X, y)
-    assert not hasattr(search, "best_estimator_")
 
 
 @parametrize_searches

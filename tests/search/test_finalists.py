@@ -48,7 +48,6 @@ def test_candidates_that_were_dropped_after_one_split_do_not_count():
     full = results["n_resources"] == results["n_resources"].max()
     n_scores = sum(~np.isnan(results[f"split{i}_test_score"][full]) for i in range(5))
     assert set(n_scores) == {1, 5}
-    assert set(n_scores) == {1, 5}
     complete = results["mean_test_score"][full][n_scores == 5]
     assert f": {results['mean_test_score'][full].max():.4}" not in search.summary()
     assert f": {complete.max():.4}*" in search.summary()

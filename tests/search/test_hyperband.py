@@ -110,15 +110,6 @@ def check_plan(plan, search):
 # ------------------------------------------------------------------------------------- row subsets
 
 
-def test_tiny_data_have_one_rung_and_say_so():
-    X, y = numbered(6)
-    search = HyperbandSearchCV(Known(), VALUES, cv=KFold(2), random_state=0)
-    with pytest.warns(UserWarning, match="are therefore fitted on all rows"):
-        search.fit(X, y)
-    assert set(search.cv_results_["n_resources"]) == {3}
-    assert len(search.cv_results_["params"]) == 40
-
-
 # --------------------------------------------------------------------------------------- bad input
 
 FOREST = RandomForestClassifier(n_estimators=27)
@@ -339,3 +330,32 @@ def test_with_one_level_candidates_race_and_cost_as_much_as_the_brackets_of_larg
         plan = search.plan(*table(100))
     assert plan["n_candidates"].tolist() == [40, 14]
     assert plan["n_fits"].tolist() == [80, 42]
+
+
+# ------------------------------------------------------------------------------------------- loops
+
+
+def loops_of(n_loops, **params):
+    options = {"n_candidates": 9, "cv": 3, "random_state": 0, "refit": False, "brackets": "all"}
+    return HyperbandSearchCV(Known(), VALUES, n_loops=n_loops, **options, **params)
+
+
+def test_the_number_of_loops_does_not_change_the_first_ones():
+    def rows(n_loops, n_first):
+        table = pd.DataFrame(loops_of(n_loops).fit(*numbered(60)).cv_results_)
+        names = ["bracket", "iter", "n_resources", "param_value", "mean_test_score"]
+        table["loop"] = table.get("loop", 0)
+        return table.loc[table["loop"] < n_first, ["loop", *names]].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(rows(4, 2), rows(2, 2))
+    pd.testing.assert_frame_equal(rows(2, 1), rows(1, 1))
+    assert not set.intersection(*rows(4, 4).groupby("loop")["param_value"].agg(set))
+
+
+def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
+    X, y = numbered(60)
+    search = loops_of(2, time_budget="1h", verbose=1).fit(X, y)
+    plan = search.plan(X, y)
+    assert plan.attrs["at_most"]
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert f"at most {plan['n_fits'].sum():,} fits" in first

@@ -101,17 +101,6 @@ def test_means_make_up_for_easy_and_hard_splits():
     assert search.best_probability_ > 0.99
 
 
-def test_clear_candidates_get_few_fits_and_close_ones_many():
-    X, y = numbered(80)
-    values = [0.0, 0.1, 0.2, 0.3, 0.95, 0.96]
-    search = VarianceHalvingSearchCV(
-        Noisy(noise_sd=0.05), {"value": values}, n_fits=120, random_state=0
-    ).fit(X, y)
-    n_pulls = search.cv_results_["n_fits"]
-    assert n_pulls[:4].max() < 10 < n_pulls[4:].min()
-    assert search.best_params_["value"] >= 0.95
-
-
 # ---------------------------------------------------------------------------------- early stops
 
 

@@ -60,9 +60,3 @@ def test_a_journal_does_not_care_how_a_time_is_written(tmp_path):
     assert set(again.history_["started"]) == set(first.history_["started"])
     with pytest.raises(ValueError, match=r"max_resources \(0.006 before, 0.008 now\)"):
         timed(checkpoint=journal, min_resources="2ms", max_resources="8ms").fit(*data())
-
-
-def test_text_for_another_resource_is_refused():
-    search = small(HyperbandSearchCV, Known(), SPACE, max_resources="30s")
-    with pytest.raises(ValueError, match=r"max_resources must be .*'n_samples'; got '30s'.*fit_t"):
-        search.fit(*data())

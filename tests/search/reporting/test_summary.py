@@ -96,15 +96,6 @@ BanditSearchCV of Known()
     )
 
 
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_before_fit(search_class):
-    search = small(search_class, Known(), SPACE)
-    with pytest.raises(NotFittedError, match=r"Call fit first"):
-        search.summary()
-    with pytest.raises(NotFittedError, match=search_class.__name__):
-        clone(search.fit(*data())).summary()
-
-
 @pytest.mark.parametrize("search_class", SEARCHES)
 def test_numbers_are_those_of_the_search(search_class):
     search = small(search_class, SVC(), {"C": [0.01, 1, 100]}, cv=4).fit(*data())
