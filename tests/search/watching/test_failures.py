@@ -62,10 +62,10 @@ def test_a_bracket_that_ends_is_told_once():
 @pytest.mark.parametrize(
     ("score", "complaint"),
     [
-        (0.5 + 1j, r"can be compared, got \(0.5\+1j\)"),
-        (np.complex128(1j), "can be compared, got 1j"),
-        ({"real": 0.5, "complex": 1j}, "can be compared, got 1j"),
-        ({}, "got an empty dict"),
+        (0.5 + 1j, "1j"),
+        (np.complex128(1j), "1j"),
+        ({"real": 0.5, "complex": 1j}, "1j"),
+        ({}, "{}"),
     ],
 )
 def test_a_score_that_is_no_real_number_ends_the_search_at_its_first_fit(score, complaint):
@@ -79,7 +79,7 @@ def test_a_score_that_is_no_real_number_ends_the_search_at_its_first_fit(score, 
         Known(), {"value": list(range(9))}, scoring=score_of, cv=KFold(2), refit=False,
         random_state=0,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=f"scoring must return .*{complaint}"):
+    with pytest.raises(ValueError, match=f"scoring must return .* got .*{complaint}"):
         search.fit(*numbered(108))
     assert len(calls) == 1
 
