@@ -86,7 +86,7 @@ class AdaptiveSearchCV(BaseBanditSearchCV):
     def _space(self, resource: Resource, inputs: FitInputs) -> tuple[SearchSpace, Sampler | None]:
         """Return the space and the sampler, which is None if the candidates are drawn.
 
-        The candidates of a sampler race against the estimator's own parameters.
+        The first candidate of a race is close to the estimator's own parameters.
         """
         space = search_space(self, resource, inputs)
         changed = [name for name, usual in self._of_drawn.items() if getattr(self, name) != usual]

@@ -76,10 +76,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
     candidates is kept and gets ``factor`` times the resource.
 
-    With a **time budget**, the search plans by the measured times of its fits. The estimator with
-    its own parameters, if they lie in the space, or a random candidate is fitted in full. Then new
+    With a **time budget**, the search plans by the measured times of its fits. The first candidate
+    has the estimator's own parameters, or the middle of a range that they lie outside of. New
     candidates are tried in small loops: where fits with a ninth of the resource are cheap, they
-    decide which are fitted in full. The best few are fitted on further splits.
+    decide which are fitted in full. The best are fitted on further splits.
 
     Parameters
     ----------
