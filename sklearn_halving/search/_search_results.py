@@ -38,7 +38,7 @@ from sklearn_halving.search.reporting._statistics import (
     Overlap,
     add_standard_errors,
 )
-from sklearn_halving.search.reporting._summary import Choice, Findings, search_html, summary_text
+from sklearn_halving.search.reporting._summary import Findings, search_html, summary_text
 from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
@@ -254,15 +254,12 @@ class SearchResults(BaseSearchCV):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        found = Findings(self._record, self.cv_results_, self._choice())
-        return summary_text(type(self).__name__, repr(self.estimator), found)
-
-    def _choice(self) -> Choice:
-        """Return what was chosen, for the summary."""
         statistics = self._table.statistics
-        return Choice(
+        found = Findings(
+            self._record,
+            self.cv_results_,
             row=getattr(self, "best_index_", None),
-            metric=self.refit if isinstance(self.refit, str) else None,
+            steering=self.refit if isinstance(self.refit, str) else None,
             n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
             probability=getattr(self, "best_probability_", np.nan),
             regret=getattr(self, "best_regret_", np.nan),
@@ -270,6 +267,7 @@ class SearchResults(BaseSearchCV):
             refit_time=getattr(self, "refit_time_", None),
             lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
         )
+        return summary_text(type(self).__name__, repr(self.estimator), found)
 
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
         """Return scikit-learn's diagram, and the summary if there are results."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from scipy.stats import loguniform, randint, uniform
 from sklearn.model_selection import ParameterGrid
@@ -56,14 +55,6 @@ class Two(Steady):
     def __init__(self, value=0.0, noise=0):
         super().__init__(value)
         self.noise = noise
-
-
-def test_equal_values_of_numpy_are_duplicates():
-    grid = {"C": [0.1, 1.0, 10.0], "gamma": np.logspace(-2, 0, 3)}
-    given = [{"C": 1.0, "gamma": 0.1}, {"C": np.float64(10), "gamma": 1.0}, {"C": 1, "gamma": 0.1}]
-    given += [{"C": np.float64(1), "gamma": 0.1}]
-    search = HyperbandSearchCV(SVC(), grid, initial_candidates=given, cv=2).fit(*data())
-    assert len(tried(search)) == 10  # the integer 1 is another value
 
 
 def test_what_a_dict_leaves_out_has_the_value_of_the_estimator():

@@ -177,13 +177,6 @@ def test_only_the_settings_that_were_changed_are_named(change, told, tmp_path):
         fit(**settings | change)
 
 
-def test_a_checkpoint_with_a_race_is_refused_without_one(tmp_path):
-    path = tmp_path / "journal"
-    search_of("gaussian_process", cv=5, checkpoint=path).fit(X, Y)
-    with pytest.raises(ValueError, match=r"refit \('no callable' before, 'a callable' now\)"):
-        search_of("gaussian_process", cv=5, checkpoint=path, refit=lambda results: 0).fit(X, Y)
-
-
 # ------------------------------------------------------------------ one candidate at a time
 
 

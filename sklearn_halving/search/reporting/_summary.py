@@ -54,25 +54,6 @@ Row = dict[Hashable, Any]
 """A row of `Findings.rows`."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What a search chose."""
-
-    row: int | None = None
-    """The row of ``cv_results_``; None if none was chosen."""
-    metric: str | None = None
-    """The metric that chose, if it has a name; the first one otherwise."""
-    n_compared: int = 0
-    """Number of candidates among which the choice is uncertain."""
-    probability: float = nan
-    regret: float = nan
-    corrected_score: float = nan
-    """``best_probability_``, ``best_regret_`` and ``best_corrected_score_``; NaN if unknown."""
-    refit_time: float | None = None
-    lacks_model: bool = False
-    """Whether nothing was refitted although ``refit`` is set."""
-
-
 def search_html(diagram: str, summary: str) -> str:
     """Return scikit-learn's diagram of a search with the summary below it."""
     style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
@@ -103,8 +84,19 @@ class Findings:
     """The record of the fits."""
     results: CvResults
     """The table ``cv_results_``."""
-    choice: Choice
-    """What was chosen."""
+    row: int | None = None
+    """The row of ``cv_results_`` that was chosen; None if none was."""
+    steering: str | None = None
+    """The metric that chose, if it has a name; the first one otherwise."""
+    n_compared: int = 0
+    """Number of candidates among which the choice is uncertain."""
+    probability: float = nan
+    regret: float = nan
+    corrected_score: float = nan
+    """``best_probability_``, ``best_regret_`` and ``best_corrected_score_``; NaN if unknown."""
+    refit_time: float | None = None
+    lacks_model: bool = False
+    """Whether nothing was refitted although ``refit`` is set."""
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """Yield each subject with its paragraphs."""
@@ -138,8 +130,7 @@ class Findings:
     @cached_property
     def metric(self) -> str:
         """The metric that guided the search."""
-        named = self.choice.metric
-        return named if named is not None and named in self.metrics else self.metrics[0]
+        return self.steering if self.steering in self.metrics else self.metrics[0]
 
     @cached_property
     def resource(self) -> str | None:
@@ -167,7 +158,7 @@ class Findings:
         )
         for name in ("loop", "bracket", "iter"):
             frame[name] = results.get(name, 0)
-        frame["is_best"] = frame.index == self.choice.row
+        frame["is_best"] = frame.index == self.row
         of_splits = [
             np.isfinite(column)
             for key, column in results.items()
@@ -260,8 +251,8 @@ class Findings:
             f"{seconds_text(record.seconds)} from start to end"
             f"{' of the last session' if record.is_resumed else ''}"
         )
-        if self.choice.refit_time is not None:
-            times += f", refit {seconds_text(self.choice.refit_time)}"
+        if self.refit_time is not None:
+            times += f", refit {seconds_text(self.refit_time)}"
         yield times
 
     def _cost(self, n_full_fits: float) -> str:
@@ -282,7 +273,7 @@ class Findings:
         text = f"stopped by {record.ended_by}" if record.ended_by else "finished as planned"
         if record.ended_by and n_left and not record.is_timed:
             text += f"; {counted(n_left, 'candidate')} not fitted"
-        return f"{text}; nothing was refitted" if self.choice.lacks_model else text
+        return f"{text}; nothing was refitted" if self.lacks_model else text
 
     def _brackets(self) -> list[str]:
         """Return a line for each bracket, with its candidates and best score at each amount."""
@@ -324,7 +315,7 @@ class Findings:
     def _leaders(self) -> list[str]:
         """Return a table of the candidates that rank best, with their parameters."""
         leaders = self.leaders[:N_LEADERS]
-        is_known = self.choice.n_compared >= LEAST_COMPARED
+        is_known = self.n_compared >= LEAST_COMPARED
         is_known &= bool(np.isfinite([leader["probability"] for leader in leaders]).any())
         probability = ["P(best)"] if is_known else []
         table = [["rank", "candidate", "fits", self.metric, *probability, "parameters"]]
@@ -342,7 +333,7 @@ class Findings:
         return [title, *_aligned(table)]
 
     def _chosen(self) -> Iterator[str]:
-        winner, results, choice = self.winner, self.results, self.choice
+        winner, results = self.winner, self.results
         if winner is None:
             yield self._no_winner()
             return
@@ -357,13 +348,13 @@ class Findings:
         ]
         if others:
             yield f"also: {', '.join(others)}"
-        if choice.n_compared >= LEAST_COMPARED:
+        if self.n_compared >= LEAST_COMPARED:
             those = "finalists" if "bracket" in results else "candidates"
-            those = f"of being the best of the {choice.n_compared} {those}"
+            those = f"of being the best of the {self.n_compared} {those}"
             texts = [
-                f"probability {those} {_probability_text(choice.probability)}",
-                f"expected regret {score_text(choice.regret)}",
-                f"score corrected for being chosen {score_text(choice.corrected_score)}",
+                f"probability {those} {_probability_text(self.probability)}",
+                f"expected regret {score_text(self.regret)}",
+                f"score corrected for being chosen {score_text(self.corrected_score)}",
             ]
             known = [text for text in texts if not text.endswith("no score")]
             if known:

@@ -119,19 +119,6 @@ def test_one_of_several_scorers_raises():
         np.testing.assert_allclose(search.cv_results_[name], grid.cv_results_[name])
 
 
-def test_a_failed_fit_has_its_error_score_in_every_metric():
-    """Also where the metrics are known from other fits only."""
-
-    def two(estimator, X, y):
-        return {"a": estimator.value, "b": 1.0}
-
-    space = [{"value": [0.1, 0.2]}, {"value": [0.3], "fails": [True]}]
-    search = small(VarianceHalvingSearchCV, Known(), space, scoring=two, refit="a")
-    history = search.set_params(error_score=-2).fit(*data()).history_
-    assert [name for name in history if name.startswith("test_")] == ["test_a", "test_b"]
-    assert set(history["test_b"][history["failed"]]) == {-2}
-
-
 # ---------------------------------------------------------------------- tables and files
 
 

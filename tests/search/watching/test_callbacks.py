@@ -188,15 +188,6 @@ def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
     assert tasks_of(entries)["refit-with-best-params"] == 1
 
 
-@pytest.mark.parametrize(("task", "n_fits"), [("rung", 9), ("bracket", 12)])
-def test_a_callback_can_stop_the_search_at_the_end_of_a_rung(task, n_fits, tmp_path):
-    search = small(HyperbandSearchCV, Known(), KNOWN)
-    search.set_callbacks(Stopping(tmp_path / "diary", task))
-    with pytest.warns(UserWarning, match=f"stopped by a callback after {n_fits} fits"):
-        search.fit(*data())
-    assert search.n_fits_ == n_fits
-
-
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])
 def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_class, tmp_path):
     search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")

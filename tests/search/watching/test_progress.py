@@ -7,7 +7,7 @@ import re
 import pytest
 from joblib import parallel_backend
 
-from search.common import SEARCHES, Known, Noisy, data, numbered, small
+from search.common import SEARCHES, Known, data, small
 from sklearn_halving import (
     BanditSearchCV,
     BayesGapSearchCV,
@@ -94,20 +94,6 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     at_most = "" if search_class is HyperbandSearchCV else "at most "
     assert resumed[1] == f"The checkpoint has 7 fits; {at_most}{n_fits - 7} remain"
     assert resumed[2:] == whole[1:]
-
-
-def test_the_last_lines_do_not_contradict_each_other(capsys):
-    """The mean so far is that of the fits; the table corrects for easy and hard splits."""
-    search = VarianceHalvingSearchCV(
-        Noisy(noise_sd=0.3, split_sd=0.5), KNOWN, n_fits=17, random_state=1, verbose=1
-    )
-    *_, line, last = lines_of(search, capsys, Xy=numbered(200))
-    best, index = search.cv_results_["mean_test_score"], search.best_index_
-    chosen = f"candidate {search.cv_results_['candidate'][index]}, mean_test_score"
-    assert last.endswith(f"; chosen: {chosen} {best[index]:.4g}")
-    means = search.history_.groupby("candidate")["test_score"].mean()
-    assert f"best mean so far {means.max():.4g} (" in line
-    assert round(means.max(), 4) != round(best[index], 4)
 
 
 @pytest.mark.parametrize(
