@@ -145,28 +145,21 @@ def report_non_finite(cv_results: CvResults) -> None:
 
 def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
     """Return why every mean score is NaN, and what that means for the choice."""
-    fits = [outcome.error for outcome in outcomes if outcome.error is not None]
-    scores = [outcome.score_error for outcome in outcomes if outcome.score_error is not None]
+    errors = [error for outcome in outcomes if (error := _error_of(outcome))]
     why = "the scorer returns NaN for this data"
-    if fits or scores:
-        n_each = [(len(fits), "fits"), (len(scores), "scores")]
-        failed = " and ".join(f"{n} of {len(outcomes)} {what}" for n, what in n_each if n)
-        why = f"{failed} failed, the first with {last_line([*fits, *scores][0])}"
+    if errors:
+        why = f"{len(errors)} of {len(outcomes)} scores failed, the first with "
+        why += last_line(errors[0])
     of_metric = "" if metric == "score" else f" of {metric}"
     return f"Every mean score{of_metric} is NaN, so the first candidate is chosen: {why}."
 
 
 def no_score_message(*, has_rungs: bool) -> str:
     """Return why no candidate can be chosen."""
+    where = ""
     if has_rungs:
-        return (
-            "No candidate has a score with the largest resource, so none can be chosen. To choose "
-            "from all rungs, use BanditSearchCV(policy=Hyperband(select='all_rungs'))."
-        )
-    return (
-        "No candidate has a score in the metric that guides the search, so none can be "
-        "chosen. See cv_results_ for the scores; refit names the metric."
-    )
+        where = " with the largest resource; policies.Hyperband(select='all_rungs') uses others"
+    return f"No candidate can be chosen, because none has a score{where}."
 
 
 def no_fit_message(policy: Policy, n_candidates: int, budget: str) -> str:
@@ -195,23 +188,13 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoin
 
 
 def stopped_message(
-    task: EvaluationTask,
-    outcomes: Sequence[Outcome],
-    by: str,
-    has_checkpoint: bool,
+    task: EvaluationTask, outcomes: Sequence[Outcome], by: str, has_checkpoint: bool
 ) -> str:
     """Return what a search did before it was stopped, and what it did not do."""
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
-    n_full = sum(outcome.pull.level == task.max_level for outcome in outcomes)
-    verb = "was" if n_fitted == 1 else "were"
-    fitted = f"{n_fitted:,} of {len(task.candidates):,} planned candidates {verb} fitted"
-    of_them = f", {n_full or 'none'} of them with the full resource"
-    if task.resource.name == "whole_fit":
-        of_them = ""
-    has_score = any(outcome.error is None and not outcome.score_error for outcome in outcomes)
-    choice = ", and the best of these is chosen" if has_score else ""
     way_out = f" {RESUME}" if has_checkpoint else ""
     return (
-        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')}{of_them}. "
-        f"{fitted}{choice}.{way_out}"
+        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of {n_fitted:,} of "
+        f"the {counted(len(task.candidates), 'planned candidate')}. The best of those with a "
+        f"score is chosen.{way_out}"
     )
