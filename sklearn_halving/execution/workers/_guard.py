@@ -50,8 +50,9 @@ POLL_SECONDS = 1.0
 
 IDLE_SECONDS = 10.0
 """An idle process exits after this time. Its worker may continue to run."""
-GRACE_SECONDS = 10.0
-"""If its worker has died, a pull exits this long after its time limit."""
+GRACE_SECONDS = 600.0
+"""If its worker has died, a pull that hangs ends this long after its time limit. The clock goes on
+while processes are stopped, as by Ctrl-Z."""
 MAX_ALARM_SECONDS = 1e8
 """More than three years. Longer limits are ignored: `signal.setitimer` may reject them."""
 BEGUN = b"begun"

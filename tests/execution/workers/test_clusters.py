@@ -18,20 +18,18 @@ from joblib.parallel import ThreadingBackend
 from scipy.stats import uniform
 
 from doubles import (
-    Faulty,
     Known,
     Steps,
     fails_for_negative_quality,
     first_feature,
     make_task,
 )
+from execution.running import check_faults, outcomes_of, scores_of, serial_scores
 from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving._unstable_joblib import JoblibSession
-from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, Outcome, PullLimits
-from sklearn_halving.execution.workers._executors import JoblibExecutor, open_executor
+from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._lost_backend import BackendWatch
-from sklearn_halving.policies import Pull
 
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2
@@ -76,48 +74,6 @@ def check_same_as_serial(backend: Any, options: dict[str, Any]) -> None:
     continued = [f.history_["continued_from"].to_numpy().sum() for f in (search, expected)]
     assert continued[0] == continued[1]
     assert (continued[0] > 0) == bool(options)
-
-
-def pull_each(
-    task: EvaluationTask, limits: PullLimits = NO_LIMITS, after: Any = None
-) -> dict[int, Outcome]:
-    found: dict[int, Outcome] = {}
-    with open_executor(task, 2, "2*n_jobs", limits) as executor:
-        assert isinstance(executor, JoblibExecutor)
-        for arm in range(len(task.candidates)):
-            executor.submit(Job(Pull(arm, 1, 0)))
-        while len(found) < len(task.candidates):
-            for landing in executor.wait_any():
-                assert landing.outcome.pull.arm not in found, "each comes back once"
-                found[landing.outcome.pull.arm] = landing.outcome
-            if after is not None:
-                after(len(found))
-    return found
-
-
-def scores(found: dict[int, Outcome]) -> list[Any]:
-    return [found[arm].test_scores for arm in sorted(found)]
-
-
-def serial_scores(task: EvaluationTask) -> list[Any]:
-    with parallel_config("sequential"), open_executor(task, None, 1) as executor:
-        for arm in range(len(task.candidates)):
-            executor.submit(Job(Pull(arm, 1, 0)))
-        return [executor.wait_any()[0].outcome.test_scores for _ in task.candidates]
-
-
-def check_faults(limits: PullLimits, faults: dict[float, str], words: str) -> None:
-    """Those that go wrong have NaN and say why; all others the score they always have."""
-    qualities = np.arange(1.0, 13.0)
-    found = pull_each(make_task(Faulty(faults=faults), qualities), limits)
-    expected = serial_scores(make_task(Known(), qualities))
-    for arm, outcome in found.items():
-        if arm + 1.0 in faults:
-            assert np.isnan(outcome.test_scores)
-            assert words in str(outcome.error)
-        else:
-            assert outcome.error is None
-            assert outcome.test_scores == expected[arm]
 
 
 # --------------------------------------------------------------------- batches, threads
@@ -172,7 +128,7 @@ class TestDask:
         task = make_task(
             Known(), np.zeros(20), n_rows=20_000, n_features=100, scorer=first_feature
         )
-        assert scores(pull_each(task)) == serial_scores(task)
+        assert scores_of(task) == serial_scores(task)
 
     def test_a_killed_worker_costs_nothing_also_with_the_data_it_held(self) -> None:
         task = make_task(
@@ -185,10 +141,10 @@ class TestDask:
                 os.kill(pids.pop(), signal.SIGKILL)
                 pids.clear()
 
-        assert scores(pull_each(task, after=kill)) == serial_scores(task)
+        assert scores_of(task, after=kill) == serial_scores(task)
 
     def test_what_kills_its_worker_fails_alone(self) -> None:
-        check_faults(NO_LIMITS, {8.0: "kill"}, "SIGKILL")
+        check_faults({8.0: "kill"}, {8.0: "SIGKILL"})
 
     def test_an_exception_takes_what_waits_off_the_cluster(self) -> None:
         task = make_task(
@@ -198,14 +154,14 @@ class TestDask:
             error_score="raise",
         )
         with pytest.raises(ZeroDivisionError, match="the scorer fails"):
-            pull_each(task)
+            outcomes_of(task)
         deadline = time.monotonic() + 20
         while any(self.client.processing().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not any(self.client.processing().values())
 
     def test_what_hangs_is_ended(self) -> None:
-        check_faults(PullLimits(seconds=1.0), {8.0: "hang in C"}, "TimeoutError")
+        check_faults({8.0: "hang in C"}, {8.0: "TimeoutError"}, 2, PullLimits(seconds=2.0))
 
 
 def test_data_are_not_sent_to_workers_that_are_paused() -> None:
@@ -318,7 +274,7 @@ class TestRay:
         task = make_task(
             Known(), np.zeros(60), n_rows=50_000, n_features=100, scorer=first_feature
         )
-        assert scores(pull_each(task)) == serial_scores(task)
+        assert scores_of(task) == serial_scores(task)
 
     @pytest.mark.full
     def test_the_block_on_the_page_of_clusters_runs(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +13,13 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn import config_context
 
 from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature, make_task
+from execution.running import outcomes_of, scores_of, serial_scores
 from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers import _worker
 from sklearn_halving.execution.workers._executors import (
     CHUNK_SECONDS,
     MAX_CHUNK,
     ChunkQueue,
-    SerialExecutor,
-    open_executor,
 )
 from sklearn_halving.policies import Pull
 
@@ -74,8 +72,8 @@ def test_the_task_is_pickled_once() -> None:
     CountsPickles.n_pickled = 0
     task = make_task(CountsPickles(), np.zeros(40))
     for backend, n_pickled in (("threading", 0), ("loky", 1)):
-        with parallel_config(backend), open_executor(task, 2, "2*n_jobs") as executor:
-            scores_of(executor, [Pull(arm, 1, 0) for arm in range(40)])
+        with parallel_config(backend):
+            outcomes_of(task)
         assert CountsPickles.n_pickled == n_pickled
 
 
@@ -88,15 +86,8 @@ def test_configuration_and_warning_filters_reach_workers(backend: str) -> None:
     for assume_finite in (True, False):
         with config_context(assume_finite=assume_finite):
             task = make_task(ReportsItsSurroundings(), np.zeros(4))
-            scores = set()
-            with parallel_config(backend), open_executor(task, 2, "all") as executor:
-                for arm in range(4):
-                    executor.submit(Job(Pull(arm, 1, 0)))
-                landings: list[Any] = []
-                while len(landings) < 4:
-                    landings += executor.wait_any()
-                scores = {landing.outcome.test_scores for landing in landings}
-        assert scores == {10.0 + assume_finite}
+            with parallel_config(backend):
+                assert set(scores_of(task)) == {10.0 + assume_finite}
 
 
 @pytest.mark.parametrize(
@@ -114,29 +105,18 @@ def test_large_data_are_mapped_and_nothing_is_left(
         X = mapped
     assert X.nbytes > _worker.MAPPED_BYTES
     task = replace(task, X=X)
-    pulls = [Pull(arm, 1, arm % 2) for arm in range(8)]
-    expected = scores_of(SerialExecutor(task), pulls)
     folder = tmp_path / "joblib"
     folder.mkdir()
     get_reusable_executor().shutdown()  # workers that run already have their own folder
-    with (
-        parallel_config("loky", temp_folder=str(folder)),
-        open_executor(task, 2, "2*n_jobs") as executor,
-    ):
-        assert scores_of(executor, pulls) == expected
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        assert len(files) == (0 if is_memmap else 1), "written once, not once a pull"
+    counts: set[int] = set()
+
+    def count_files(_: int) -> None:
+        counts.add(sum(path.is_file() for path in folder.rglob("*")))
+
+    with parallel_config("loky", temp_folder=str(folder)):
+        assert scores_of(task, after=count_files) == serial_scores(task)
+    assert counts == {0 if is_memmap else 1}, "written once, not once a pull"
     deadline = time.monotonic() + 20  # a process of joblib removes the files, soon after
     while time.monotonic() < deadline and any(path.is_file() for path in folder.rglob("*")):
         time.sleep(0.02)
     assert not any(path.is_file() for path in folder.rglob("*"))
-
-
-def scores_of(executor: Any, pulls: list[Pull]) -> dict[Pull, Any]:
-    for pull in pulls:
-        executor.submit(Job(pull))
-    scores: dict[Pull, Any] = {}
-    while len(scores) < len(pulls):
-        for landing in executor.wait_any():
-            scores[landing.outcome.pull] = landing.outcome.test_scores
-    return scores

@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ from joblib import parallel_config
 from joblib.externals.loky import reusable_executor
 
 from doubles import Faulty, Known, fails_for_negative_quality, make_task
+from execution.running import QUALITIES, check_faults, outcomes_of
 from scripts import run_script
 from sklearn_halving.execution._types import (
     NO_LIMITS,
-    EvaluationTask,
     Job,
-    Outcome,
     PullLimits,
     Result,
 )
@@ -31,55 +29,7 @@ from sklearn_halving.policies import Pull
 resource = pytest.importorskip("resource", reason="Windows has no such limits and signals")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="has no limit of memory")
 
-QUALITIES = np.arange(1.0, 13.0)
 IN_TIME = PullLimits(seconds=2.0)
-
-
-def pull_each(executor: Any, n_arms: int, *, level: int = 1) -> list[Outcome]:
-    """Pull every arm once, as the loop does: as many at a time as there is room for."""
-    waiting = [Job(Pull(arm, level, 0)) for arm in range(n_arms)]
-    outcomes: list[Outcome] = []
-    while len(outcomes) < n_arms:
-        while waiting and executor.room > 0:
-            n = executor.room
-            for job in waiting[:n]:
-                executor.submit(job)
-            del waiting[:n]
-        outcomes += [landing.outcome for landing in executor.wait_any()]
-    return outcomes
-
-
-def results(
-    task: EvaluationTask,
-    backend: str = "loky",
-    n_jobs: int | None = 2,
-    limits: PullLimits = NO_LIMITS,
-) -> dict[int, Outcome]:
-    with (
-        parallel_config(backend),
-        open_executor(task, n_jobs, "2*n_jobs", limits) as executor,
-    ):
-        outcomes = pull_each(executor, len(task.candidates))
-    assert len({outcome.pull for outcome in outcomes}) == len(outcomes), "each came back once"
-    return {outcome.pull.arm: outcome for outcome in outcomes}
-
-
-def faulty_task(faults: dict[float, str], **options: Any) -> EvaluationTask:
-    marks = str(options.pop("marks", ""))
-    return make_task(Faulty(faults=faults, marks=marks), QUALITIES, **options)
-
-
-def check_others(found: dict[int, Outcome], failing: dict[int, str]) -> None:
-    """Each failing arm has NaN and says why; all others have the score they always have."""
-    expected = results(make_task(Known(), QUALITIES), n_jobs=None)
-    assert {arm for arm, outcome in found.items() if outcome.error} == set(failing)
-    for arm, outcome in found.items():
-        if arm in failing:
-            assert np.isnan(outcome.test_scores)
-            assert failing[arm] in str(outcome.error)
-        else:
-            assert outcome.test_scores == expected[arm].test_scores
-        assert (outcome.n_train, outcome.n_test) == (expected[arm].n_train, expected[arm].n_test)
 
 
 # ------------------------------------------------------------------------- dying workers
@@ -89,8 +39,8 @@ def check_others(found: dict[int, Outcome], failing: dict[int, str]) -> None:
     "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.full)]
 )
 def test_what_kills_its_worker_fails_alone(backend: str) -> None:
-    found = results(faulty_task({8.0: "kill"}), backend)
-    check_others(found, {7: "signal 9, SIGKILL"})
+    with parallel_config(backend):
+        found = check_faults({8.0: "kill"}, {8.0: "signal 9, SIGKILL"})
     assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
 
 
@@ -124,7 +74,7 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
     "limits", [NO_LIMITS, pytest.param(PullLimits(seconds=60.0), marks=pytest.mark.full)]
 )
 def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
-    task = faulty_task({8.0: "kill"})
+    task = make_task(Faulty(faults={8.0: "kill"}), QUALITIES)
     with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
         for arm in range(6):
             executor.submit(Job(Pull(arm, 1, 0), keep_model=True))
@@ -161,8 +111,9 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     backend: str, n_jobs: int | None
 ) -> None:
-    found = results(faulty_task({8.0: "hang in C", 10.0: "kill"}), backend, n_jobs, IN_TIME)
-    check_others(found, {7: "TimeoutError: The fit took longer than fit_timeout=2.0", 9: "KILL"})
+    words = {8.0: "TimeoutError: The fit took longer than fit_timeout=2.0", 10.0: "KILL"}
+    with parallel_config(backend):
+        found = check_faults({8.0: "hang in C", 10.0: "kill"}, words, n_jobs, IN_TIME)
     assert found[7].fit_seconds >= 2.0
 
 
@@ -173,16 +124,16 @@ def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
 def test_a_fit_that_is_ended_is_an_error_if_errors_are_raised(
     fault: str, error: type[Exception], words: str
 ) -> None:
-    task = faulty_task({2.0: fault}, error_score="raise")
+    task = make_task(Faulty(faults={2.0: fault}), QUALITIES, error_score="raise")
     with pytest.raises(error, match=words) as info:
-        results(task, n_jobs=None, limits=IN_TIME)
+        outcomes_of(task, None, IN_TIME)
     assert "candidate 1 at n_resources=1, split 0: {'quality': 2.0}" in info.value.__notes__[0]
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(1e8, marks=pytest.mark.full), 1e10, 1e300])
 def test_a_limit_too_long_for_a_timer_is_no_limit(seconds: float) -> None:
     task = make_task(Known(), QUALITIES[:1])
-    (outcome,) = results(task, n_jobs=None, limits=PullLimits(seconds=seconds)).values()
+    (outcome,) = outcomes_of(task, None, PullLimits(seconds=seconds)).values()
     assert outcome.error is None
     assert np.isfinite(outcome.test_scores)
 
@@ -191,8 +142,8 @@ def test_a_limit_too_long_for_a_timer_is_no_limit(seconds: float) -> None:
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_memory_beyond_the_limit_is_an_error_of_that_fit(n_jobs: int | None) -> None:
     limits = PullLimits(memory=2**30)
-    found = results(faulty_task({8.0: "memory"}), "threading", n_jobs, limits)
-    check_others(found, {7: "MemoryError"})
+    with parallel_config("threading"):
+        check_faults({8.0: "memory"}, {8.0: "MemoryError"}, n_jobs, limits)
 
 
 def test_a_limit_of_memory_where_there_is_none_is_an_error(
@@ -201,7 +152,7 @@ def test_a_limit_of_memory_where_there_is_none_is_an_error(
     task = make_task(Known(), QUALITIES)
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(ValueError, match="memory_limit must be None on this platform"):
-        results(task, limits=PullLimits(memory=10))
+        outcomes_of(task, 2, PullLimits(memory=10))
 
 
 class Exits(Known):
@@ -232,16 +183,16 @@ class RaisesOddly(Known):
 def test_an_exit_and_an_odd_exception_are_failed_fits(
     estimator: Known, words: str, n_jobs: int | None, limits: PullLimits
 ) -> None:
-    (outcome,) = results(make_task(estimator, [1.0]), "loky", n_jobs, limits).values()
+    (outcome,) = outcomes_of(make_task(estimator, [1.0]), n_jobs, limits).values()
     assert words in str(outcome.error)
     with pytest.raises((RuntimeError, OddError), match=words):
-        results(make_task(estimator, [1.0], error_score="raise"), "loky", n_jobs, limits)
+        outcomes_of(make_task(estimator, [1.0], error_score="raise"), n_jobs, limits)
 
 
 def test_an_exception_is_raised_with_the_traceback_of_its_process() -> None:
     task = make_task(Known(), [1.0, -1.0], scorer=fails_for_negative_quality, error_score="raise")
     with pytest.raises(ZeroDivisionError, match="the scorer fails") as info:
-        results(task, n_jobs=None, limits=IN_TIME)
+        outcomes_of(task, None, IN_TIME)
     assert "fails_for_negative_quality" in str(info.value.__cause__)
 
 
@@ -249,7 +200,7 @@ def test_an_exception_is_raised_with_the_traceback_of_its_process() -> None:
 
 
 def test_no_process_outlives_its_search() -> None:
-    task = faulty_task({3.0: "raise"}, error_score="raise")
+    task = make_task(Faulty(faults={3.0: "raise"}), QUALITIES, error_score="raise")
     started: list[_guard.FitProcess] = []
 
     def pull_until_it_fails() -> None:
