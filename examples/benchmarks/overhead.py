@@ -87,7 +87,12 @@ def grid_search(n_fits: int) -> None:
 def one_rung(n_fits: int) -> int:
     """Run the same fits as `grid_search`, on the same rows, by our engine."""
     grid = {"value": list(range(n_fits // N_SPLITS))}
-    options = {"resource": "level", "max_resources": 1, "brackets": "all", "cv": KFold(N_SPLITS)}
+    options = {
+        "resource": "level",
+        "max_resources": 1,
+        "early_splits": "all",
+        "cv": KFold(N_SPLITS),
+    }
     search = HyperbandSearchCV(DoNothing(), grid, refit=False, random_state=0, **options)
     search.fit(X, Y)
     if search.n_fits_ != n_fits:
