@@ -57,7 +57,6 @@ QUICK_BUDGETS = (10, 20)
 TPE = "Optuna TPE"
 FILES = {
     "Published suite, 9 data sets, 3 seeds": "surrogates.csv",
-    "Published suite, noise, 9 data sets, 2 seeds": "surrogates_noise.csv",
     "Where small levels mislead, 4 data sets, 3 seeds": "surrogates_misleading.csv",
 }
 """By title: files of the tables on the page of evidence."""
