@@ -322,33 +322,10 @@ class VarianceHalving(PlannedPolicy):
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(widths_of(n_arms)))
         return n_arms * n_stages
 
-    def least_n_pulls_to_adapt(self, n_arms: int) -> int | None:
-        """Return the smallest ``n_pulls`` with which all stages adapt to the variances.
-
-        With fewer pulls, the first stages are uniform as in SH. None if the policy never adapts.
-        """
-        if self.allocation == "uniform" or n_arms == 1:
-            return None
-        if self.allocation == "likelihood":
-            return n_arms + 1
-        if self.allocation == "known":
-            return self.least_n_pulls(n_arms)
-        return len(widths_of(n_arms)) * (self._least_count() * n_arms + 1)
-
     @property
     def plays_levels(self) -> bool:
         """Whether stages are at different levels."""
         return len(set(self.levels or ())) > 1
-
-    def first_adaptive_stage(self, n_arms: int) -> int | None:
-        """Return the first stage that adapts to the variances; None if no stage adapts.
-
-        Earlier stages are uniform as in SH. If None is returned, "ucb" is identical to SH.
-        """
-        for stage, (_, plans) in enumerate(self._stages(n_arms)):
-            if self.allocation != "uniform" and not all(is_even for _, is_even in plans):
-                return stage
-        return None
 
 
 def _estimates(game: Game) -> Estimates:

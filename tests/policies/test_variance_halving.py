@@ -320,20 +320,6 @@ def test_no_arm_of_shadavar_is_stuck_in_the_trap() -> None:
     assert min(np.bincount([arm for arm, _ in first])) > least_count_for_bound(0.05)
 
 
-def test_who_adapts_and_when() -> None:
-    ucb = VarianceHalving(1000, "ucb", keep_pulls=False)
-    assert ucb.least_n_pulls_to_adapt(64) == 6 * (13 * 64 + 1)
-    assert ucb.first_adaptive_stage(64) == 3  # 166 pulls: enough for 13 on each of 8 arms
-    assert VarianceHalving(4999, "ucb").first_adaptive_stage(64) == 0
-    assert VarianceHalving(4997, "ucb").first_adaptive_stage(64) == 1
-    assert VarianceHalving(100, "ucb", keep_pulls=False).first_adaptive_stage(16) is None
-    assert VarianceHalving(1000, "uniform").first_adaptive_stage(64) is None
-    assert VarianceHalving(1000, "uniform").least_n_pulls_to_adapt(64) is None
-    assert VarianceHalving(64).first_adaptive_stage(64) is None
-    assert VarianceHalving(65).first_adaptive_stage(64) == 0
-    assert VarianceHalving(65).least_n_pulls_to_adapt(64) == 65
-
-
 def test_shadavar_below_its_budget_is_sh() -> None:
     rewards = noisy(np.random.default_rng(3), n_arms=16, n_repetitions=100)
     ucb = play(VarianceHalving(100, "ucb", keep_pulls=False), rewards)
