@@ -124,8 +124,11 @@ class BackendWatch:
         """Ask the scheduler, for example whether there are workers; None until it answers."""
         if self._client is None:
             return True
+        scheduler = self._client.scheduler
+        if scheduler is None:  # the client is closed, or connects anew
+            return False
         if question not in self._asked:
-            answer = start_on_loop(self._client, getattr(self._client.scheduler, question))
+            answer = start_on_loop(self._client, getattr(scheduler, question))
             self._asked[question] = answer, time.monotonic()
         answer, _ = self._asked[question]
         if not answer.done():

@@ -189,6 +189,23 @@ def test_data_are_not_sent_to_workers_that_are_paused() -> None:
         wait_until(watch.has_workers)
 
 
+def test_a_closed_client_has_no_workers_and_is_not_silent() -> None:
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=1, processes=False, memory_limit=0, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        parallel_config("dask"),
+        JoblibSession(2) as session,
+    ):
+        watch = BackendWatch(session)
+        client.close()
+        watch.warn_of_silence()
+        assert not watch.has_workers()
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not condition():
