@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from sklearn_halving.splits import RepeatedLearningTesting
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "BanditSearchCV",
