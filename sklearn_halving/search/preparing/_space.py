@@ -417,13 +417,13 @@ def estimator_with(estimator: Estimator, params: Params, message: str) -> Estima
         unknown = _unknown_parameter(estimator, own)
         if unknown is None:
             raise
-        name, hint = unknown
-        raise ValueError(message.format(name=name, estimator=estimator) + hint) from error
+        name, owner, hint = unknown
+        raise ValueError(message.format(name=name, estimator=owner) + hint) from error
     return changed
 
 
-def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, str] | None:
-    """Return a parameter that the estimator lacks, with a hint; None if it has all of them."""
+def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, Estimator, str] | None:
+    """Return a parameter that the estimator, with its new steps, lacks, and a hint; or None."""
     unfitted: Estimator = clone(estimator)
     objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
     with suppress(ValueError):
@@ -434,7 +434,7 @@ def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, str] 
         same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
         near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return name, f"{hint} Valid parameters are: {sorted(valid)}."
+        return name, unfitted, f"{hint} Valid parameters are: {sorted(valid)}."
     return None
 
 

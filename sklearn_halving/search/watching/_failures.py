@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving._typing import CvResults
@@ -68,6 +69,25 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
                 f"{_details(task, outcomes, own)}",
                 category,
             )
+    if unscored and (hint := _missing_class(task, unscored[0].pull.repetition)):
+        warn_user(hint)
+
+
+def _missing_class(task: EvaluationTask, repetition: int) -> str:
+    """Return what to do if a split lacks a class, which many scorers do not accept."""
+    y = np.asarray(task.y)
+    if not is_classifier(task.estimator) or y.ndim != 1:
+        return ""
+    fold = task.splits.fold(repetition)
+    for rows, what in ((fold.train, "train"), (fold.test, "test")):
+        if missing := np.setdiff1d(y, y[rows]).tolist():
+            number = task.splits.number(repetition)
+            return (
+                f"Split {number} has no rows of class {missing[0]!r} to {what} with. Shuffle or "
+                "stratify the splits, as cv=5 does; pool classes with few rows; or use a scorer "
+                "that accepts this."
+            )
+    return ""
 
 
 def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:

@@ -7,7 +7,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Interrupting, Known, data, numbered, small
@@ -179,3 +181,18 @@ def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
     with pytest.warns(UserWarning, match="damaged") as caught:
         search.fit(*data())
     assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("cv", "classes", "words"),
+    [(KFold(3), 3, "no rows of class 0 to train"), (5, 4, "no rows of class 3 to test")],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_split_that_lacks_a_class_is_named_where_scores_fail(cv, classes, words):
+    X, y = load_iris(return_X_y=True)
+    y[: 3 * (classes - 3)] = 3
+    search = HyperbandSearchCV(
+        LogisticRegression(max_iter=500), {"C": [0.1, 10.0]}, scoring="neg_log_loss", cv=cv
+    )
+    with pytest.warns(UserWarning, match=f"{words} with. Shuffle or stratify"):
+        search.fit(X, y)
