@@ -6,6 +6,9 @@ search and TPE use five folds, and try at least one candidate. Choices on real t
 on rows that no search sees. On surrogates, 0 is the best of 3,000 random candidates and 1 their
 median. Tasks count as worse if random search is ahead by more than two standard errors over the
 seeds.
+
+Without a time budget, the race of BayesGapSearchCV and VarianceHalvingSearchCV over distributions
+is compared at equal numbers of fits.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -31,16 +34,18 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
-from sklearn_halving.policies import Problem, Pulls
+from sklearn_halving.policies import IncumbentRace, Problem, Pulls
 from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
 from sklearn_halving.search.preparing._arriving import MadeBySampler
 from sklearn_halving.search.preparing._space import SearchSpace, with_own_parameters
 from sklearn_halving.spaces import first_candidates_for, space_for
 
-BUDGETS, FOLDS, REFIT = (3, 10, 30, 100), 5, 1.25
-SLOW = ("letter", "house8L", "pol", "bike", "cpu.small", "pbcseq")
-"""Tables on which budgets end at 30 full fits."""
+BUDGETS, FOLDS, REFIT = (3, 10, 30, 100, 300), 5, 1.25
+N_FITS = (25, 50, 100, 150)
+"""Numbers of full fits of searches without a time budget."""
+LARGEST = {0.5: 30, 0.06: 100}
+"""The largest number of full fits on tables where a fit takes so many seconds."""
 TABLES = (
     *("vehicle svm 500", "cmc boosting 800", "concrete forest 600", "diabetes svm 450"),
     *("segment svm 1400", "space_ga svm 1200", "colic neighbours 220", "halloffame forest 800"),
@@ -49,6 +54,7 @@ TABLES = (
     *("letter neighbours 4000", "page.blocks svm 2500", "house8L neighbours 3000"),
     *("mushroom svm 1500", "tic-tac-toe svm 550", "pol neighbours 3000", "bike forest 2000"),
     *("cpu.small boosting 5000", "pbcseq forest 1000", "authorship svm 500", "gas svm 1500"),
+    *("mv boosting 8000", "house8L boosting 8000", "puma32H boosting 5000", "bike boosting 8000"),
 )
 SPACES = {
     "svm": {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)},
@@ -77,7 +83,7 @@ class Table:
             self.space = space_for(task.pipeline, task.X, task.y)
             own = {name: task.pipeline.get_params()[name] for name in self.space}
             self.own = tuple(own | params for params in first_candidates_for(task.pipeline))
-        self._folds = task.folds(FOLDS, seed)
+        self._seed, self._folds = seed, task.folds(FOLDS, seed)
         n_classes = len(np.unique(task.y)) if task.has_classes else 0
         self.n_train = min(len(inside) for inside, _ in self._folds)
         least = max(200, 10 * n_classes, task.X.shape[1], -(-self.n_train // 9))
@@ -94,6 +100,8 @@ class Table:
             X, y = self._task.X, self._task.y
             X_test, y_test = self._task.X_test, self._task.y_test
             inside = np.arange(len(y))
+            while split >= len(self._folds):  # shuffled once more
+                self._folds += self._task.folds(FOLDS, self._seed + 1000 * len(self._folds))
             if split >= 0:
                 inside, outside = self._folds[split]
                 inside = np.random.default_rng(split).permutation(inside)[
@@ -159,7 +167,7 @@ def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     state = policy.start(Problem(10_000, task.low or task.n_train, task.n_train, FOLDS))
     told, entropy = Told(Space.of(task.space)), [seed]
     source = MadeBySampler(GaussianProcessSampler(), told, entropy, list(task.own))
-    source.rungs_before = partial(policy.rungs_before, state)
+    source.follow(policy, state)
     known: dict[int, dict[str, Any]] = {}
     running: list[Any] = []
     now, n_asked, n_groups = 0.0, 0, 0
@@ -177,6 +185,28 @@ def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
         policy.tell(state, Pulls.of(pull), np.array([score]))
     chosen = known[int(policy.recommend(state))]
     return chosen, now + REFIT * task.fit(chosen, 1.0, 0)[1]
+
+
+def race(task: Any, budget: float, n_workers: int, seed: int) -> Found:
+    """Play the race, which has no time budget, but one of fits."""
+    policy = IncumbentRace(round(budget))
+    problem = Problem(policy.n_pulls, max_repetitions=policy.n_splits)
+    state = policy.start(problem, seed=np.random.SeedSequence(seed))
+    source = MadeBySampler(
+        GaussianProcessSampler(), Told(Space.of(task.space)), [seed], list(task.own)
+    )
+    source.follow(policy, state)
+    known: dict[int, dict[str, Any]] = {}
+    running: deque[Any] = deque()
+    while not policy.is_finished(state):
+        for pull in policy.ask(state, policy.pulls_in_flight - len(running)).each():
+            running.append(pull)
+            if pull.arm not in known:
+                [known[pull.arm]] = source.create(pull.arm, range(pull.arm, pull.arm + 1))
+        pull = running.popleft()
+        score, _ = task.fit(known[pull.arm], 1.0, pull.repetition)
+        policy.tell(state, Pulls.of(pull), np.array([score]))
+    return known[int(policy.recommend(state))], budget
 
 
 def on_five_folds(
@@ -231,7 +261,22 @@ def tpe(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     return on_five_folds(ask, study.tell, task, budget, n_workers)
 
 
+class OfEqualFits:
+    """A task in which each fit takes one second, and the last one no time."""
+
+    def __init__(self, task: Any) -> None:
+        self._task, self.space, self.own, self.loss = task, task.space, task.own, task.loss
+
+    def fit(self, params: dict[str, Any], share: float, split: int) -> tuple[float, float]:
+        """Return score and seconds."""
+        return self._task.fit(params, share, split)[0], 1.0
+
+
 SEARCHES = {"timed": timed, "random": random_search, "TPE": tpe}
+RACES = {"race": race} | {
+    name: lambda task, budget, *rest, search=search: search(task, budget + REFIT, *rest)
+    for name, search in (("random", random_search), ("TPE", tpe))
+}
 
 
 @dataclass(frozen=True)
@@ -246,21 +291,24 @@ class Play:
     """Largest budget in full fits."""
 
 
-def rows_of(plays: list[Play], budgets: Any, n_workers: int) -> Iterator[list[Any]]:
+def rows_of(
+    plays: list[Play], budgets: Sequence[int], n_workers: int, searches: Mapping[str, Any]
+) -> Iterator[list[Any]]:
     """Yield a row for each budget: mean losses, differences, and the time that was used."""
+    ours = next(iter(searches))
     for budget in budgets:
         chosen = [play for play in plays if budget <= play.largest]
-        losses: dict[str, list[float]] = {name: [] for name in SEARCHES}
+        losses: dict[str, list[float]] = {name: [] for name in searches}
         used = []
         for play in chosen:
-            for name, search in SEARCHES.items():
+            for name, search in searches.items():
                 params, seconds = search(play.task, budget * play.full, n_workers, play.seed)
                 losses[name].append(play.task.loss(params))
-                used += [seconds / (budget * play.full)] * (name == "timed")
+                used += [seconds / (budget * play.full)] * (name == ours)
         table = pd.DataFrame(losses, index=[play.name for play in chosen])
-        row = [f"{budget:g} full fits", *map(float, table.mean())]
+        row = [f"{budget:g} full fits", len(table.groupby(level=0)), *map(float, table.mean())]
         for other in ("random", "TPE"):
-            gain = (table[other] - table["timed"]).groupby(level=0)
+            gain = (table[other] - table[ours]).groupby(level=0)
             error = gain.mean().sem()
             row.append(f"{gain.mean().mean():+.3f} ({error:.3f})")
             if other == "random":
@@ -269,54 +317,64 @@ def rows_of(plays: list[Play], budgets: Any, n_workers: int) -> Iterator[list[An
         yield [*row, f"{n_worse} of {len(gain)}", f"{low:.2f} to {high:.2f}"]
 
 
+def surrogate_plays(fixed: float, n_sets: int, n_seeds: int) -> list[Play]:
+    """Return surrogates in which a part of a fit costs ``fixed`` at least."""
+    return [
+        Play(
+            f"{scenario} {data_set}",
+            Surrogate(scenario, data_set, fixed, seed),
+            1.0,
+            seed + 100 * int(data_set),
+        )
+        for scenario in ("lcbench", "rbv2_rpart", "rbv2_xgboost")
+        for data_set in scenario_at(str(DATA / "yahpo" / scenario)).data_sets[: 2 * n_sets]
+        if int(data_set) % 2 == 0
+        for seed in range(n_seeds)
+    ]
+
+
+def table_plays(names: Sequence[str], n_seeds: int, *, is_auto: bool) -> Iterator[Play]:
+    """Yield real tables, with the mean time of a full fit of eight random candidates."""
+    folder = Path.home() / ".cache" / "sklearn_halving" / "clock"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        for seed in range(n_seeds):
+            table = Table(name, seed, folder, is_auto=is_auto)
+            rng, space = np.random.default_rng(5), Space.of(table.space)
+            full = float(np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)]))
+            largest = next((n for least, n in LARGEST.items() if full >= least), np.inf)
+            yield Play(name, table, full, seed + crc32(name.encode()) % 10**6, largest)
+
+
 def main() -> None:
     texts = {"tables": "part of the names of the tables"}
     auto = "the ready spaces, with their first candidates"
     options = parse_options(__doc__, seeds=1, texts=texts, auto=auto, two="two workers")
     report = Report("A time budget", options)
-    folder = Path.home() / ".cache" / "sklearn_halving" / "clock"
-    folder.mkdir(parents=True, exist_ok=True)
     if not (DATA / "tables").exists():
         print(f"No tables in {DATA}: nothing to do. Set SKLEARN_HALVING_DATA.")
         return
     budgets = BUDGETS[:2] if options.quick else BUDGETS
-    n_sets, n_workers = 1 if options.quick else 5, 1 + options.two
-    columns = (
-        "{} | timed | random | TPE | random minus timed | TPE minus timed | worse | time used"
-    )
+    n_workers, suffix = 1 + options.two, "_auto" * options.auto + "_2" * options.two
+    columns = "{} | tasks | {} | random | TPE | random minus {} | TPE minus {} | worse | time used"
     with one_thread():
-        for fixed in (0.05, 0.7):
-            plays = [
-                Play(
-                    f"{scenario} {data_set}",
-                    Surrogate(scenario, data_set, fixed, seed),
-                    1.0,
-                    seed + 100 * int(data_set),
-                )
-                for scenario in ("lcbench", "rbv2_rpart", "rbv2_xgboost")
-                for data_set in scenario_at(str(DATA / "yahpo" / scenario)).data_sets[: 2 * n_sets]
-                if int(data_set) % 2 == 0 and options.only in "surrogates"
-                for seed in range(options.seeds)
-            ]
-            if plays:
-                title = f"Surrogates, {fixed:g} of a fit is fixed"
-                rows = rows_of(plays, budgets, n_workers)
-                file = f"time_budget_surrogates_{fixed:g}.csv"
-                report.table(title, columns.format("regret"), rows, file)
+        for fixed in (0.05, 0.7) if options.only in "surrogates" else ():
+            plays = surrogate_plays(fixed, 1 if options.quick else 5, options.seeds)
+            rows = rows_of(plays, budgets, n_workers, SEARCHES)
+            title = f"Surrogates, {fixed:g} of a fit is fixed"
+            file = f"time_budget_surrogates_{fixed:g}.csv"
+            report.table(title, columns.format("regret", *["timed"] * 3), rows, file)
         names = [name for name in TABLES if options.tables in name][: 1 if options.quick else None]
-        plays = []
-        for name in names if options.only in "tables" else ():
-            for seed in range(options.seeds):
-                table = Table(name, seed, folder, is_auto=options.auto)
-                rng, space = np.random.default_rng(5), Space.of(table.space)
-                full = np.mean([table.fit(space.draw(rng), 1.0, 0)[1] for _ in range(8)])
-                own = seed + crc32(name.encode()) % 10**6
-                largest = 30 if name.split()[0] in SLOW else np.inf
-                plays.append(Play(name, table, float(full), own, largest))
-        if plays:
-            rows = rows_of(plays, budgets, n_workers)
-            file = f"time_budget{'_auto' * options.auto}{'_2' * (n_workers > 1)}.csv"
-            report.table("Real tables", columns.format("points lost"), rows, file)
+        plays = list(table_plays(names, options.seeds, is_auto=options.auto))
+        head = columns.format("points lost", *["timed"] * 3)
+        if options.only in "tables":
+            rows = rows_of(plays, budgets, n_workers, SEARCHES)
+            report.table("Real tables", head, rows, f"time_budget{suffix}.csv")
+        if options.only in "races":
+            plays = [replace(play, task=OfEqualFits(play.task), full=1.0) for play in plays]
+            rows = rows_of(plays, N_FITS[: len(budgets)], 1, RACES)
+            title = "Real tables, without a time budget"
+            report.table(title, head.replace("timed", "race"), rows, f"races{suffix}.csv")
 
 
 if __name__ == "__main__":

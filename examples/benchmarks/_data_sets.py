@@ -1,4 +1,4 @@
-"""The real data sets for `compare.py`, and how their rows are divided."""
+"""Real data sets, and how their rows are divided."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from sklearn.datasets import (
     load_digits,
     load_wine,
 )
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from _data import load_adult
 
-N_NUMBERS = 6
-"""Columns of the census that are numbers."""
 MOST_TESTED = 5000
 """Test rows at most."""
 
@@ -51,15 +49,6 @@ def adult() -> tuple[Any, Any]:
     encoder = OneHotEncoder(min_frequency=0.01, sparse_output=False, handle_unknown="ignore")
     encoded = encoder.fit_transform(frame[names].astype(str))
     return np.hstack([frame.drop(columns=names).to_numpy(float), encoded]), np.asarray(y, int)
-
-
-def adult_codes() -> tuple[Any, Any]:
-    """Return the census with a number for each word, after the columns that are numbers."""
-    frame, y = load_adult(must_be_real=True)
-    numbers = frame.select_dtypes(include="number")
-    words = frame.drop(columns=[*numbers.columns, "education"]).astype(str)
-    codes = OrdinalEncoder().fit_transform(words)
-    return np.hstack([numbers.to_numpy(float), codes]), np.asarray(y, int)
 
 
 def mammography() -> tuple[Any, Any]:
@@ -104,7 +93,6 @@ DATA_SETS: dict[str, DataSet] = {
     "wine red": DataSet(lambda: wine_marks("red"), "r2", is_regression=True),
     "wine white": DataSet(lambda: wine_marks("white"), "r2", is_regression=True),
     "diabetes": DataSet(lambda: load_diabetes(return_X_y=True), "r2", is_regression=True),
-    "adult, mixed columns": DataSet(adult_codes, "roc_auc"),
 }
 
 
