@@ -96,21 +96,6 @@ def test_a_file(path: Path) -> None:
         assert not PEEKS.findall(text)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
-        (PRIVATE, "from sklearn.model_selection._search import BaseSearchCV"),
-        (PRIVATE, "from sklearn.utils import metaestimators, _safe_indexing"),
-        (PRIVATE, "import joblib._parallel_backends"),
-        (PRIVATE, "import_module('sklearn.utils._param_validation')"),
-        (PEEKS, "isinstance(policy, Hyperband)"),
-        (PEEKS, "getattr(self._policy, 'rungs')"),
-    ],
-)
-def test_the_patterns_find(pattern: re.Pattern[str], text: str) -> None:
-    assert pattern.search(text)
-
-
 def test_tests_mirror_the_folders_of_the_package() -> None:
     def folders(root: Path) -> set[str]:
         return {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-import warnings
 from numbers import Integral
 from queue import SimpleQueue
 from typing import Any
@@ -17,7 +16,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_halving import _unstable_imports as unstable
@@ -67,24 +65,6 @@ def test_refit_is_checked_as_grid_search_checks_it() -> None:
     unstable.validate_params(search)
     with pytest.raises(ValueError, match="'verbose' parameter"):
         unstable.validate_params(search.set_params(verbose=-1))
-
-
-def test_values_that_the_constraints_of_an_estimator_exclude() -> None:
-    tree = DecisionTreeClassifier()
-    assert unstable.refuses(tree, "max_depth", 1.5)
-    assert not unstable.refuses(tree, "max_depth", 2)
-    assert not unstable.refuses(tree, "min_samples_leaf", 0.5)
-    assert not unstable.refuses(tree, "other", 1.5)
-    assert not unstable.refuses(object(), "other", 1.5)
-
-
-def test_a_search_without_callbacks_has_none() -> None:
-    search = GridSearchCV(DummyClassifier(), {"strategy": ["prior"]})
-    assert not unstable.has_callbacks(search)
-    if hasattr(search, "set_callbacks"):  # scikit-learn >= 1.9
-        from sklearn.callback import ProgressBar
-
-        assert unstable.has_callbacks(search.set_callbacks(ProgressBar()))
 
 
 def test_param_columns_are_masked_where_a_candidate_lacks_the_parameter() -> None:
@@ -228,13 +208,6 @@ def test_an_aborted_session_does_not_wait_and_the_next_one_works() -> None:
         assert session.result(done.get(timeout=60)) == 2
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1])
-def test_session_of_one_worker_leaves_the_work_to_the_caller(n_jobs: int | None) -> None:
-    with joblib_names.JoblibSession(n_jobs) as session:
-        assert session.n_workers == 1
-        assert not session.can_submit
-
-
 def test_session_takes_n_jobs_from_the_context() -> None:
     with parallel_config("threading", n_jobs=3), joblib_names.JoblibSession(None) as session:
         assert session.n_workers == 3
@@ -250,21 +223,3 @@ def test_cloudpickle_takes_what_pickle_does_not() -> None:
 def test_without_callbacks_nothing_is_done() -> None:
     with unstable.propagated_callbacks(None, DummyClassifier()) as nothing:
         assert nothing is None
-
-
-def test_a_lone_branch_knows_no_siblings() -> None:
-    search = GridSearchCV(DummyClassifier(), {"strategy": ["prior"]})
-    root = unstable.init_callbacks(search, 2)
-    if not hasattr(search, "_init_callback_context"):
-        assert root is None, "scikit-learn before 1.9"
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        parent = root.subcontext(task_name="rung", max_subtasks=100, sequential_subtasks=False)
-        children = [parent.subcontext(task_name="fit", task_id=i) for i in range(100)]
-    lone = unstable.lone_branch(children[7])
-    assert lone.task_id == 7
-    assert list(lone.parent._children_map) == [7]
-    assert len(parent._children_map) == 100, "the tree itself is left as it is"
-    all_bytes = len(joblib_names.cloudpickle.dumps(children[7]))
-    assert len(joblib_names.cloudpickle.dumps(lone)) < all_bytes / 5

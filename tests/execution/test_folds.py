@@ -14,7 +14,6 @@ from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution._train_test_rows import Fold
-from sklearn_halving.resources import rows_needed, subset_order
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.splits._stream import narrow
 
@@ -40,27 +39,6 @@ def test_subsets_of_a_larger_fold(n_rows, larger, seed):
         assert set(smaller) < set(more)
     assert subsets[n_rows] is fold.train
     assert fold.train_rows(n_rows + 1) is fold.train
-
-
-@given(
-    sizes=st.lists(st.integers(1, 20), min_size=2, max_size=8),
-    smaller_by=st.integers(0, 20),
-    seed=st.integers(0, 99),
-)
-def test_groups_stay_together_but_for_one_and_classes_are_held(sizes, smaller_by, seed):
-    rng = np.random.default_rng(seed)
-    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    y = rng.integers(3, size=len(groups))
-    order = subset_order(len(y), rng, y=y, groups=groups)
-    needed = rows_needed(order, y, 2)
-    full_level = max(needed, len(groups) - smaller_by)
-    fold = Fold(np.arange(len(groups)), np.array([0]), order, full_level)
-    for level in range(needed, full_level + 1):
-        rows = fold.train_rows(level)
-        held = np.bincount(groups[rows], minlength=len(sizes))
-        assert ((held > 0) & (held < sizes)).sum() <= 1
-        classes = np.bincount(y[rows], minlength=3)
-        assert (classes >= np.minimum(2, np.bincount(y, minlength=3))).all()
 
 
 GROUPS = np.repeat([0, 1, 2, 3], [300, 60, 30, 30])  # one of them has most of the rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import multiprocessing
 import os
@@ -21,7 +20,6 @@ from hypothesis import strategies as st
 from scripts import ROOT
 from sklearn_halving.execution import _journal
 from sklearn_halving.execution._journal import (
-    MAGIC,
     Journal,
     JournalError,
     Session,
@@ -86,16 +84,6 @@ def test_every_outcome_comes_back_as_it_was(tmp_path_factory, test, train, error
     assert repr(records) == repr({given.pull: given})
 
 
-def test_the_file_is_strict_json_one_line_a_pull(tmp_path):
-    path = written(tmp_path / "j", record(0, math.nan), record(1, {"a": math.inf, "b": -math.inf}))
-
-    def refuse(constant):
-        raise AssertionError(constant)
-
-    lines = [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]
-    assert [line.get("pull") for line in lines] == [None, [0, 3, 1], [1, 3, 1]]
-
-
 def test_metrics_whose_names_are_no_strings_are_refused(tmp_path):
     with pytest.raises(TypeError, match="Names of metrics must be strings"):
         written(tmp_path / "j", record(0, {1: 0.5}))
@@ -157,14 +145,6 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, content):
     with pytest.raises(JournalError, match="left as it is"):
         reread(tmp_path / "j")
     assert (tmp_path / "j").read_bytes() == content
-
-
-@pytest.mark.parametrize("content", [b"", MAGIC, MAGIC + b'"fo'])
-def test_a_file_whose_first_line_was_never_finished_is_new(tmp_path, content):
-    (tmp_path / "j").write_bytes(content)
-    assert reread(tmp_path / "j") == ([], {})
-    written(tmp_path / "j", record(0))
-    assert len(reread(tmp_path / "j")[1]) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has other names for devices")

@@ -101,13 +101,6 @@ def test_a_step_that_never_changes_is_fitted_once_for_each_split_and_level():
     assert on.best_estimator_.memory is None
 
 
-def test_with_time_as_the_resource_each_fit_pays_for_its_steps():
-    pipeline = make_pipeline(MaxAbsScaler(), SGDClassifier(random_state=0))
-    grid = {"sgdclassifier__alpha": np.logspace(-5, -1, 8).tolist()}
-    search = searched(pipeline, grid, resource="fit_time", max_resources=0.02)
-    assert len(FITS) >= len(search.history_.query("continued_from == 0"))
-
-
 @pytest.mark.walk
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from scipy.stats import loguniform
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from doubles import Known
-from plotting.searches import bayes_gap, hyperband, noisy_score, variance_halving
+from plotting.searches import hyperband, noisy_score, variance_halving
 from sklearn_halving.plotting import (
     ConfidenceDisplay,
     ParameterDisplay,
     PullsDisplay,
 )
 from sklearn_halving.plotting._drawing import (
-    WINNER,
     candidate_labels,
-    score_range,
-    short_names,
-    shortened,
-    value_text,
     value_texts,
 )
-
-
-def widths_of_bars(display) -> np.ndarray:
-    """Return the summed widths of the bars of each row."""
-    rows = np.zeros(len(display.candidate))
-    for bar in display.ax_.patches:
-        rows[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
-    return rows
-
-
-@pytest.mark.parametrize("name", ["rungs", "halving", "gap", "hundreds", "failing"])
-def test_bars_are_the_fits_of_the_history(name, request) -> None:
-    search = request.getfixturevalue(name)
-    display = PullsDisplay.from_estimator(search)
-    counts = search.history_["candidate"].value_counts().reindex(display.candidate, fill_value=0)
-    np.testing.assert_array_equal(widths_of_bars(display), counts)
-    assert sorted(display.candidate) == sorted(set(search.cv_results_["candidate"]))
 
 
 def test_candidates_are_in_the_order_of_ranks(halving) -> None:
@@ -52,33 +29,6 @@ def test_candidates_are_in_the_order_of_ranks(halving) -> None:
     assert display.candidate[0] == halving.best_index_
     top, bottom = display.ax_.get_ylim()[::-1]
     assert top < 0 < 5 < bottom  # best on top
-
-
-def test_bars_are_parted_by_resource(rungs) -> None:
-    display = PullsDisplay.from_estimator(rungs)
-    winner = rungs.history_[rungs.history_["candidate"] == display.candidate[0]]
-    assert (np.diff(display.levels) > 0).all()
-    expected = [(winner["n_resources"] == level).sum() for level in display.levels]
-    assert display.n_pulls[0].tolist() == expected
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert [f"{level:.4g}" for level in display.levels] == [t for t in legend if t != "winner"]
-
-
-def test_a_candidate_that_was_never_fitted_is_counted() -> None:
-    search = bayes_gap(np.linspace(0, 1, 40), n_fits=8)
-    display = PullsDisplay.from_estimator(search)
-    n_never = int((search.cv_results_["n_fits"] == 0).sum())
-    assert n_never > 0
-    assert display.ax_.get_title(loc="right") == f"8 fits; {n_never} never fitted"
-
-
-def test_labels_give_way_to_numbers_of_ranks(hundreds, halving) -> None:
-    few, many = (PullsDisplay.from_estimator(search) for search in (halving, hundreds))
-    assert [t.get_text() for t in few.ax_.get_yticklabels()] == few.labels
-    places = [int(t.get_text()) for t in many.ax_.get_yticklabels()]
-    assert places[0] == 1
-    assert len(places) < 12
-    assert many.ax_.get_ylabel() == "200 candidates, best first"
 
 
 # ---------------------------------------------------------------------------- confidence
@@ -95,19 +45,6 @@ def test_intervals_are_mean_and_standard_error(halving) -> None:
     assert display.gap is None
 
 
-def test_standard_errors_without_a_column_are_the_same(halving) -> None:
-    """Those of searches with rungs are made here: on the same table, they agree."""
-    expected = ConfidenceDisplay.from_estimator(halving)
-    results = dict(halving.cv_results_)
-    column = halving.cv_results_.pop("standard_error_test_score")
-    try:
-        found = ConfidenceDisplay.from_estimator(halving)
-    finally:
-        halving.cv_results_ = results
-    assert np.isfinite(column).any()
-    np.testing.assert_allclose(found.lower, expected.lower)
-
-
 def test_only_the_largest_resource_is_compared(rungs) -> None:
     display = ConfidenceDisplay.from_estimator(rungs)
     results = rungs.cv_results_
@@ -118,16 +55,6 @@ def test_only_the_largest_resource_is_compared(rungs) -> None:
     assert display.ax_.get_title(loc="right").startswith(f"{n_others} candidates")
 
 
-def test_standard_errors_of_rungs(rungs) -> None:
-    display = ConfidenceDisplay.from_estimator(rungs)
-    row = rungs.best_index_
-    scores = [rungs.cv_results_[f"split{split}_test_score"][row] for split in range(3)]
-    # 60 rows in three folds: 20 tested, 40 trained on. Nadeau and Bengio, section 4.
-    error = np.sqrt((1 / 3 + 20 / 40) * np.var(scores, ddof=1))
-    winner = int(np.flatnonzero(display.best)[0])
-    assert display.upper[winner] - display.mean[winner] == pytest.approx(error)
-
-
 def test_posterior_and_gap(gap) -> None:
     display = ConfidenceDisplay.from_estimator(gap)
     results = gap.cv_results_
@@ -136,16 +63,6 @@ def test_posterior_and_gap(gap) -> None:
     expected = results["upper_bound"][others].max() - results["lower_bound"][gap.best_index_]
     assert display.gap == pytest.approx(expected)
     assert f"gap {expected:.3g}" in display.ax_.get_legend_handles_labels()[1]
-
-
-def test_one_fit_has_no_interval(halving, failing) -> None:
-    once = halving.cv_results_["n_fits"] == 1
-    display = ConfidenceDisplay.from_estimator(halving)
-    np.testing.assert_array_equal(np.isnan(display.lower), once[display.candidate])
-    assert once.any() == ("one score: no interval" in display.ax_.get_legend_handles_labels()[1])
-    without_score = ConfidenceDisplay.from_estimator(failing)
-    assert not {0, 1} & set(without_score.candidate)
-    assert without_score.n_left_out == 2
 
 
 @pytest.mark.parametrize("n_errors", [0, -1, float("nan")])
@@ -176,22 +93,6 @@ def mean_scores(search) -> np.ndarray:
     return search.cv_results_["mean_test_score"]
 
 
-def test_marks_are_larger_for_more_fits(halving) -> None:
-    display = ParameterDisplay.from_estimator(halving)
-    collection = display.ax_.collections[0]
-    sizes, fits = collection.get_sizes(), display.weight[~display.best]
-    for one, other in zip(np.argsort(fits)[:-1], np.argsort(fits)[1:], strict=True):
-        assert (sizes[one] < sizes[other]) == (fits[one] < fits[other])
-    assert fits.min() < fits.max()
-
-
-def test_winner_is_marked(halving) -> None:
-    display = ParameterDisplay.from_estimator(halving)
-    star = [c for c in display.ax_.collections if to_hex(c.get_facecolor()[0]) == WINNER]
-    assert len(star) == 1
-    np.testing.assert_allclose(star[0].get_offsets()[0], [0.6, halving.best_score_])
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -206,16 +107,6 @@ def test_winner_is_marked(halving) -> None:
 def test_scale_suits_the_values(values, expected) -> None:
     search = hyperband({"quality": values}, brackets=[1, 0])
     assert ParameterDisplay.from_estimator(search).ax_.get_xscale() == expected
-
-
-def test_scale_can_be_chosen(halving) -> None:
-    display = ParameterDisplay.from_estimator(halving, scale="log")
-    assert display.ax_.get_xscale() == "log"
-    with pytest.raises(ValueError, match=r"scale of ParameterDisplay .* got 'cubic'"):
-        ParameterDisplay.from_estimator(halving, scale="cubic")
-    negative = variance_halving([-1.0, 1.0])
-    with pytest.raises(ValueError, match="needs positive numbers; got quality"):
-        ParameterDisplay.from_estimator(negative, scale="log")
 
 
 def test_categories_have_places_and_names() -> None:
@@ -252,42 +143,7 @@ def test_parameter_must_be_known(halving) -> None:
         ParameterDisplay.from_estimator(two)
 
 
-def test_one_candidate_that_diverged_does_not_rule_the_axis() -> None:
-    search = variance_halving([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    display = ParameterDisplay.from_estimator(search)
-    low, high = display.ax_.get_ylim()
-    assert -1 < low < 0.1
-    assert 0.6 < high < 1
-    assert "1 score below the axis" in display.ax_.get_title(loc="right")
-
-
-def test_accuracies_are_never_cut() -> None:
-    rng = np.random.default_rng(0)
-    for scale in (1e-3, 0.1, 1.0):
-        assert score_range(1 - scale * rng.random(50)) is None
-    assert score_range(np.array([0.0, *[1.0] * 50])) is None
-    assert score_range(np.array([np.nan] * 5)) is None
-
-
 # -------------------------------------------------------------------------------- labels
-
-
-def test_names_are_as_short_as_they_can_be() -> None:
-    names = ["clf__svc__C", "clf__svc__gamma", "prep__pca__C"]
-    assert short_names(names) == {
-        "clf__svc__C": "svc__C",
-        "clf__svc__gamma": "gamma",
-        "prep__pca__C": "pca__C",
-    }
-
-
-def test_values_as_text() -> None:
-    values = [0.1 + 0.2, np.float32(2), 10**6, True, None, "rbf", DecisionTreeClassifier(), (1, 2)]
-    texts = ["0.3", "2", "1000000", "True", "None", "rbf", "DecisionTreeClassifier", "(1, 2)"]
-    assert [value_text(value) for value in values] == texts
-    assert shortened("a" * 50 + "z", 11) == "aaaaa…aaaaz"
-    (label,) = candidate_labels([0], [{"name": "x" * 99}])
-    assert label == f"name={'x' * 11}…{'x' * 12}  #0"
 
 
 def test_labels_say_what_differs() -> None:
@@ -313,22 +169,3 @@ def test_step_of_a_pipeline_as_parameter() -> None:
 def test_values_that_differ_in_the_middle_stay_apart() -> None:
     texts = value_texts(["x" * 15 + "a" + "y" * 20, "x" * 15 + "b" + "y" * 20])
     assert len(set(texts)) == 2
-
-
-def test_short_log_axis_has_plain_numbers() -> None:
-    search = variance_halving([0.02, 0.03, 0.05, 0.1, 0.2, 0.5])
-    display = ParameterDisplay.from_estimator(search, scale="log")
-    display.figure_.canvas.draw()
-    low, high = display.ax_.get_xlim()
-    ticks = zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True)
-    texts = [text.get_text() for place, text in ticks if low <= place <= high]
-    assert texts == ["0.02", "0.05", "0.1", "0.2", "0.5"]
-    assert not any(text.get_text() for text in display.ax_.get_xticklabels(minor=True))
-
-
-def test_scores_that_are_all_equal_are_not_drawn_as_certain() -> None:
-    search = variance_halving([0.1, 0.2, 0.3], scoring=lambda estimator, X, y: estimator.quality)
-    display = ConfidenceDisplay.from_estimator(search)
-    labels = display.ax_.get_legend_handles_labels()[1]
-    assert any("all scores equal: width 0" in label for label in labels)
-    assert display.interval_label not in labels

@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 
-from plotting.searches import hyperband
 from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
 from sklearn_halving.plotting._cost import (
     SCORING,
     _lanes,
     _leaders_of_pulls,
     _leaders_of_rungs,
-    _without_pauses,
 )
 from sklearn_halving.plotting._drawing import OTHERS
 
@@ -33,13 +31,6 @@ def test_regret_ends_with_the_winner(name, request) -> None:
     np.testing.assert_allclose(display.score + display.regret, display.score.max())
 
 
-def test_score_of_the_leader_is_that_of_the_table(rungs) -> None:
-    display = RegretDisplay.from_estimator(rungs, quantity="score")
-    assert display.score[-1] == rungs.best_score_
-    np.testing.assert_allclose(display.line_.get_ydata(), display.score)
-    assert display.ax_.get_ylabel() == "score of the leader (score)"
-
-
 @pytest.mark.parametrize("cost", ["fits", "resources", "seconds"])
 def test_cost_of_the_whole_search(rungs, cost) -> None:
     history = rungs.history_
@@ -51,24 +42,6 @@ def test_cost_of_the_whole_search(rungs, cost) -> None:
     display = RegretDisplay.from_estimator(rungs, cost=cost)
     assert display.cost[-1] == pytest.approx(expected[cost])
     assert display.line_.get_xdata()[-1] == display.cost[-1]
-
-
-def test_two_searches_on_the_same_axes(rungs, halving, pyplot) -> None:
-    axes = pyplot.subplots()[1]
-    RegretDisplay.from_estimator(rungs, ax=axes, name="many")
-    second = RegretDisplay.from_estimator(halving, ax=axes)
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["many", "VarianceHalvingSearchCV"]
-    assert second.line_.get_color() != axes.lines[0].get_color()
-
-
-def test_wrong_choices(halving) -> None:
-    with pytest.raises(ValueError, match="cost of RegretDisplay must be one of 'fits'"):
-        RegretDisplay.from_estimator(halving, cost="euros")
-    with pytest.raises(ValueError, match="quantity of RegretDisplay"):
-        RegretDisplay.from_estimator(halving, quantity="loss")
-    with pytest.raises(ValueError, match="does not have; use cost='fits'"):
-        RegretDisplay.from_estimator(halving, cost="resources")
 
 
 def history_of(candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray) -> pd.DataFrame:
@@ -83,17 +56,6 @@ def test_leader_of_rungs_has_all_its_splits_and_the_most_resource() -> None:
     scores = np.array([0.5, 0.7, 0.9, 0.8, 1.0, nan, 0.1, 0.2])
     found = _leaders_of_rungs(history_of(candidates, scores, levels))
     assert found.tolist() == [-1, 0, 0, 2, 2, 2, 2, 0]
-
-
-def test_leader_of_an_early_rung_has_the_splits_that_such_a_rung_has() -> None:
-    #                      one split at 1; two at 3
-    candidates = np.array([0, 1, 2, 1, 1])
-    levels = np.array([1, 1, 1, 3, 3])
-    scores = np.array([0.5, 0.7, 0.6, 0.1, 0.2])
-    found = _leaders_of_rungs(history_of(candidates, scores, levels))
-    assert found.tolist() == [0, 1, 1, 1, 1]
-    search = hyperband(early_splits=1)
-    assert RegretDisplay.from_estimator(search).cost[0] == 1  # the first fit makes a leader
 
 
 def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:
@@ -123,22 +85,6 @@ def test_one_process_is_one_lane(halving) -> None:
     assert not WorkerDisplay.from_estimator(halving).lane.any()
 
 
-def test_lanes_are_numbered_and_pauses_marked() -> None:
-    two = np.zeros(2)
-    display = WorkerDisplay(
-        start=two,
-        fit_time=two + 1,
-        score_time=two,
-        lane=np.array([0, 1]),
-        failed=two.astype(bool),
-        pauses=np.array([0.5]),
-    ).plot()
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["1", "2"]
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["fit", "scoring", "pause cut out"]
-    assert display.ax_.get_title(loc="right") == "2 fits; lanes busy 100% of the time"
-
-
 spans = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 50)), min_size=1, max_size=30).map(
     sorted
 )
@@ -154,16 +100,3 @@ def test_lanes_hold_one_fit_at_a_time_and_are_as_few_as_possible(found) -> None:
         assert (start[inside[1:]] >= end[inside[:-1]] - 2e-3).all()
     most = max(((start <= t) & (end > t + 1e-3)).sum() for t in start)
     assert len(np.unique(lanes)) == lanes.max() + 1 == max(most, 1)
-
-
-def test_long_pauses_are_cut_out() -> None:
-    started = np.array([1000.0, 1010.0, 90000.0, 90020.0])
-    start, pauses = _without_pauses(started, np.full(4, 10.0))
-    assert start.tolist() == [0, 10, 20, 40]
-    assert pauses.tolist() == [20]
-    # Ten seconds without a fit are not a pause where the work takes half a minute ...
-    assert not len(_without_pauses(np.array([0.0, 30.0]), np.array([20.0, 20.0]))[1])
-    # ... and what runs at the same time is no pause at all.
-    start, pauses = _without_pauses(np.array([0.0, 1.0, 500.0]), np.array([600.0, 2.0, 1.0]))
-    assert start.tolist() == [0, 1, 500]
-    assert not len(pauses)

@@ -8,21 +8,17 @@ import sys
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
 
 from doubles import Known
-from plotting.searches import X, Y, hyperband, noisy_score, two_metrics, variance_halving
+from plotting.searches import X, Y, hyperband, noisy_score, two_metrics
 from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
 from sklearn_halving.plotting import (
     BracketDisplay,
-    ConfidenceDisplay,
     ImportanceDisplay,
     ParallelCoordinatesDisplay,
-    ParameterDisplay,
     ParameterPairDisplay,
     PullsDisplay,
-    RegretDisplay,
     RungDisplay,
     WorkerDisplay,
 )
@@ -161,20 +157,6 @@ def test_no_winner_without_refit(display_class) -> None:
     display.figure_.canvas.draw()
 
 
-@every_display
-def test_long_names_leave_room_for_the_data(display_class) -> None:
-    step = "a_step_of_a_pipeline_whose_name_fills_a_line_of_its_own"
-    space = {f"{step}__quality": [0.1, 0.2, 0.3, 0.4], f"{step}__n_steps": [10**12, 1]}
-    search = hyperband(space, estimator=Pipeline([(step, Known())]), brackets=[1, 0])
-    params = {"parameter": f"{step}__quality"} if display_class is ParameterDisplay else {}
-    display = display_class.from_estimator(search, **params)
-    display.figure_.canvas.draw()
-    box = display.ax_.get_window_extent()
-    share = 0.3 if display_class is RungDisplay else 0.45  # two axes side by side
-    assert box.width > share * display.figure_.bbox.width
-    assert box.height > 0.5 * display.figure_.bbox.height
-
-
 def test_search_that_was_broken_off_is_drawn() -> None:
     """Ctrl-C leaves cv_results_ and best_index_, and no best_estimator_."""
 
@@ -189,14 +171,3 @@ def test_search_that_was_broken_off_is_drawn() -> None:
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert PullsDisplay.from_estimator(search).n_pulls.sum() == search.n_fits_ > 0
-
-
-def test_all_candidates_of_a_search_with_zero_scores_are_shown() -> None:
-    search = variance_halving([0.0, 0.0, 0.0], scoring=lambda estimator, X, y: 0.0)
-    for display_class in (PullsDisplay, ConfidenceDisplay):
-        display = display_class.from_estimator(search)
-        display.figure_.canvas.draw()
-        assert sorted(display.candidate.tolist()) == [0, 1, 2]
-    display = RegretDisplay.from_estimator(search)
-    display.figure_.canvas.draw()
-    assert not display.regret.any()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from scipy.stats import uniform
 
-from doubles import Known
-from plotting.searches import fitted, hyperband, noisy_score, variance_halving
-from sklearn_halving import BanditSearchCV
+from plotting.searches import variance_halving
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
-from sklearn_halving.plotting._drawing import WINNER
 
 
 def curves(axes) -> list[np.ndarray]:
@@ -49,25 +45,6 @@ def test_each_bracket_has_axes_of_its_own(rungs) -> None:
     assert display.figure_.get_supxlabel() == "training rows (n_samples)"
 
 
-def test_axes_given_hold_all_brackets(rungs, pyplot) -> None:
-    axes = pyplot.subplots()[1]
-    display = RungDisplay.from_estimator(rungs, ax=axes)
-    assert display.axes_.tolist() == [axes]
-    assert len(curves(axes)) == 9 + 5 + 3
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    winner = rungs.cv_results_["candidate"][rungs.best_index_]
-    assert legend == ["bracket 2", "bracket 1", "bracket 0", f"winner, #{winner}"]
-    assert axes.get_xlabel() == "training rows (n_samples)"
-
-
-def test_line_of_the_winner(rungs) -> None:
-    display = RungDisplay.from_estimator(rungs)
-    lines = [line for axes in display.axes_ for line in axes.lines if len(line.get_xdata())]
-    (winner,) = (line for line in lines if to_hex(line.get_color()) == WINNER)
-    assert winner.get_ydata()[-1] == pytest.approx(rungs.best_score_)
-    assert winner.get_linewidth() > max(line.get_linewidth() for line in lines if line != winner)
-
-
 def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     display = RungDisplay.from_estimator(failing_rungs)
     results = failing_rungs.cv_results_
@@ -77,44 +54,6 @@ def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     titles = [axes.get_title().split("\n")[2:] for axes in display.axes_]
     counts = [int(line.removesuffix(" without score")) for lines in titles for line in lines]
     assert sum(counts) == n_without
-
-
-def test_loops_share_the_axes_of_a_bracket() -> None:
-    search = hyperband(n_loops=2, brackets=[1, 0])
-    display = RungDisplay.from_estimator(search)
-    assert len(display.axes_) == 2
-    n_candidates = len(np.unique(search.cv_results_["candidate"]))
-    assert sum(len(curves(axes)) for axes in display.axes_) == n_candidates
-    lanes = BracketDisplay.from_estimator(search).lanes
-    assert [lane.name for lane in lanes] == [
-        "loop 0, bracket 1",
-        "loop 0, bracket 0",
-        "loop 1, bracket 1",
-        "loop 1, bracket 0",
-    ]
-    assert sum(lane.has_winner for lane in lanes) == 1
-
-
-def test_lucky_splits_of_dropped_candidates_are_not_the_best(raced) -> None:
-    """All candidates of some brackets were dropped after one split."""
-    lanes = BracketDisplay.from_estimator(raced).lanes
-    best = [lane.best_score for lane in lanes]
-    assert np.nanmax(best) == raced.best_score_
-    texts = [text.get_text() for text in BracketDisplay.from_estimator(raced).ax_.texts]
-    assert texts.count("no score on all splits") == np.isnan(best).sum() > 0
-
-
-def test_points_of_dropped_candidates_are_hollow(raced) -> None:
-    display = RungDisplay.from_estimator(raced)
-    rows = raced.history_.query("n_resources == n_resources.max()")
-    n_splits = rows.groupby("candidate").size()
-    assert set(n_splits) == {1, 5}
-    dropped = display.candidate[display.has_fewer_splits]
-    assert sorted(dropped) == n_splits.index[n_splits == 1].tolist()
-    hollow = [marks for axes in display.axes_ for marks in axes.collections]
-    assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
-    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
-    assert legend[-1] == "fewer splits"
 
 
 def test_search_without_brackets_has_curves_too() -> None:
@@ -146,38 +85,6 @@ def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["bracket 2", "bracket 1", "bracket 0"]
     assert display.ax_.get_xlabel() == "training rows (n_samples)"
-
-
-def test_lane_of_the_winner(rungs) -> None:
-    display = BracketDisplay.from_estimator(rungs)
-    (winner,) = (lane for lane in display.lanes if lane.has_winner)
-    assert winner.best_score == rungs.best_score_
-    bracket = rungs.cv_results_["bracket"][rungs.best_index_]
-    assert winner.name == f"bracket {bracket}"
-    colored = [c for c in display.ax_.collections if to_hex(c.get_facecolor()[0]) == WINNER]
-    assert len(colored) == len(winner.n_candidates)
-
-
-def test_height_of_a_box_goes_with_the_root_of_its_number(rungs) -> None:
-    display = BracketDisplay.from_estimator(rungs)
-    heights = [np.ptp(box.get_paths()[0].vertices[:, 1]) for box in display.ax_.collections]
-    # The first lane is box, band, box, band, box.
-    np.testing.assert_allclose(np.square(heights[:5:2]), [9, 3, 1])
-
-
-def test_many_stages_are_drawn_without_boxes() -> None:
-    space = {"quality": np.linspace(0, 1, 20).tolist()}
-    search = fitted(
-        BanditSearchCV(Known(), space, policy="successive_rejects", n_fits=80, scoring=noisy_score)
-    )
-    display = BracketDisplay.from_estimator(search)
-    stage = search.cv_results_["stage"]
-    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
-    assert display.lanes[0].n_candidates.tolist() == expected
-    assert len(expected) > 12
-    assert len(display.ax_.collections) == 1
-    assert len(display.ax_.texts) <= 7
-    display.figure_.canvas.draw()
 
 
 def test_error_says_what_to_use_instead(ucb) -> None:

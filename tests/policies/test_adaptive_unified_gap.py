@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games import bernoulli, play
-from sklearn_halving.policies import AdaptiveUGapEb, Problem, UGapEb, UniformAllocation
+from games import play
+from sklearn_halving.policies import AdaptiveUGapEb
 
 UNIT = (0.0, 1.0)
 
@@ -88,45 +88,3 @@ def test_range_and_epsilon_scale_with_the_rewards() -> None:
         )
     ]
     np.testing.assert_allclose(10 * widths[0], widths[1])
-
-
-def test_close_arms_get_the_pulls_and_fewer_mistakes_are_made() -> None:
-    means = [0.9, 0.8, 0.2, 0.2, 0.2, 0.2]
-    policy = AdaptiveUGapEb(240, reward_range=UNIT)
-    games = bernoulli(policy, means, 300, seed=0)
-    assert games.counts[:, :2].mean() > 2.5 * games.counts[:, 2:].mean()
-    uniform = bernoulli(UniformAllocation(240), means, 300, seed=1)
-    assert (games.best != 0).mean() < 0.5 * (uniform.best != 0).mean()
-
-
-def test_no_interval_without_enough_rewards() -> None:
-    policy = AdaptiveUGapEb(4, bounds="bernstein", reward_range=UNIT)
-    state = policy.start(Problem(2))
-    assert np.isinf(policy.half_width(state)).all()
-    assert policy.regret_bounds(state).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"epsilon": -1.0}, "epsilon must be finite and at least 0, got -1.0"),
-        ({"bounds": "normal"}, "bounds must be one of 'hoeffding', 'bernstein'"),
-        ({"reward_range": None}, "AdaptiveUGapEb needs rewards of a known range"),
-        ({"n_pulls": 3}, "n_pulls=3 is too small to pull each of 4 candidates 1 times"),
-    ],
-)
-def test_bad_input_is_refused(options, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        AdaptiveUGapEb(**{"n_pulls": 40, "reward_range": UNIT, **options}).start(Problem(4))
-
-
-def test_a_small_exploration_is_not_a_large_one() -> None:
-    """The fixed form, given what the estimate ends in, explores alike."""
-    rewards = np.random.default_rng(1).random((3, 400)) < np.array([[0.9], [0.6], [0.3]])
-    policy = AdaptiveUGapEb(300, reward_range=UNIT)
-    game = play(policy, rewards.astype(float))
-    a = policy.half_width(game.state)[0] ** 2 * game.state.n_pulls[0, 0]
-    fixed = play(UGapEb(300, float(a), reward_range=UNIT), rewards.astype(float))
-    counts = [np.bincount(arms, minlength=3) for arms in (game.arms, fixed.arms)]
-    assert 0.5 < a < 10
-    assert np.abs(counts[0] - counts[1]).max() < 60

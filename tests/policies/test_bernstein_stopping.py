@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from games import bernoulli, play
-from sklearn_halving.policies import NO_ARM, BernsteinStopping, Problem
+from sklearn_halving.policies import BernsteinStopping, Problem
 
 UNIT = (0.0, 1.0)
 
@@ -46,21 +46,6 @@ def test_does_what_the_figure_says(error: str, seed: int) -> None:
     assert policy.is_confident(game.state)
 
 
-def test_the_grid_is_exact() -> None:
-    """1.1 times 20, in floats, is a bit more than 22."""
-    policy, grid = BernsteinStopping(0.1), [20]
-    while grid[-1] < 45:
-        grid.append(policy._next_of_grid(grid[-1]))
-    assert grid == [20, 22, 25, 28, 31, 35, 39, 43, 48]
-
-
-def test_negative_means_have_negative_estimates() -> None:
-    rewards = -np.clip(np.random.default_rng(0).normal(0.4, 0.1, (1, 6000)), 0, 1)
-    policy = BernsteinStopping(0.2, "multiplicative", reward_range=(-1.0, 0.0))
-    state = play(policy, rewards).state
-    assert policy.estimate(state)[0] == pytest.approx(-0.4, rel=0.2)
-
-
 @pytest.mark.parametrize(("error", "allowed"), [("additive", 0.2), ("multiplicative", 0.2 * 0.6)])
 def test_the_error_is_as_promised(error: str, allowed: float) -> None:
     policy = BernsteinStopping(0.2, error, delta=0.1, reward_range=UNIT)
@@ -70,46 +55,12 @@ def test_the_error_is_as_promised(error: str, allowed: float) -> None:
     assert policy.is_confident(state).all()
 
 
-def test_quiet_means_need_fewer_pulls() -> None:
-    rng = np.random.default_rng(2)
-    policy = BernsteinStopping(0.05, reward_range=UNIT)
-    loud = len(play(policy, rng.integers(0, 2, (1, 9000)).astype(float)).arms)
-    quiet = len(play(policy, rng.uniform(0.49, 0.51, (1, 9000))).arms)
-    assert quiet < 0.4 * loud
-
-
-def test_each_arm_stops_by_itself() -> None:
-    rng = np.random.default_rng(3)
-    rewards = np.clip(rng.normal(0.5, [[0.01], [0.3]], (2, 9000)), 0, 1)
-    rewards[1] += 0.1
-    policy = BernsteinStopping(0.1, reward_range=UNIT)
-    game = play(policy, np.clip(rewards, 0, 1))
-    counts = np.bincount(game.arms)
-    alone = [len(play(policy, np.clip(rewards[[i]], 0, 1)).arms) for i in range(2)]
-    assert counts.tolist() == alone
-    assert counts[0] < counts[1]
-    assert game.best == 1
-
-
 def test_a_mean_of_zero_needs_the_cap() -> None:
     policy = BernsteinStopping(0.2, "multiplicative", max_pulls=700, reward_range=(-1.0, 1.0))
     game = play(policy, np.zeros((2, 701)))
     assert len(game.arms) == 700
     assert not policy.is_confident(game.state)
     assert policy.estimate(game.state).tolist() == [0.0, 0.0]
-
-
-def test_failures_and_rewards_out_of_range() -> None:
-    rewards = np.full((2, 4000), 0.5)
-    rewards[0, 30] = np.nan
-    policy = BernsteinStopping(0.1, reward_range=UNIT)
-    game = play(policy, rewards)
-    assert game.best == 1
-    assert game.arms.count(0) == 31
-    assert policy.is_confident(game.state)
-    rewards[1, 3] = 1.5
-    assert not policy.is_confident(play(policy, rewards).state)
-    assert play(policy, rewards * np.nan).best == NO_ARM
 
 
 def test_bad_parameters() -> None:
@@ -125,20 +76,3 @@ def test_bad_parameters() -> None:
         BernsteinStopping(0.1, t1=1)
     with pytest.raises(ValueError, match="BernsteinStopping needs rewards of a known range"):
         BernsteinStopping(0.1).start(Problem(1))
-
-
-def test_an_arm_is_tested_only_after_its_own_pulls() -> None:
-    """The budget of the first problem is spent by two arms, that of the second by one."""
-    rng = np.random.default_rng(6)
-    rewards = rng.random((2, 2, 900))
-    rewards[1, 0] = 0.5  # its mean is known soon
-    policy = BernsteinStopping(0.25, max_pulls=300, reward_range=(0, 1))
-    state = policy.start(Problem(2), batch_shape=(2,))
-    row = np.arange(2)[:, np.newaxis]
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        policy.tell(state, pulls, rewards[row, pulls.arm, pulls.repetition])
-    for problem in range(2):
-        alone = play(policy, rewards[problem]).state
-        assert policy.is_alive(alone).tolist() == policy.is_alive(state)[problem].tolist()
-        assert policy.estimate(alone).tolist() == policy.estimate(state)[problem].tolist()

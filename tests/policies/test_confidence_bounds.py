@@ -33,19 +33,6 @@ def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[
     raise AssertionError
 
 
-def test_lucb_by_hand() -> None:
-    """Two arms with rewards 0.9 and 0.1, delta = 0.1, all bounds of width sqrt(log(25 t^4) / 2t).
-
-    In round 1 each arm has one pull, 1.269; in round 5 five, sqrt(log(15625) / 10) = 0.983; in
-    round 27 sqrt(log(13286025) / 54) = 0.5511; the two intervals part where it is below 0.4: at
-    t = 57, sqrt(log(263900025) / 114) = 0.4125, not yet; at t = 61, sqrt(log(346146025) / 122)
-    = 0.4014; at t = 62, sqrt(log(369408400) / 124) = 0.3988. So 62 pulls each.
-    """
-    game = play(LUCB(0.1, reward_range=UNIT), np.repeat([[0.9], [0.1]], 100, axis=1))
-    assert np.bincount(game.arms).tolist() == [62, 62]
-    assert game.best == 0
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_lucb_does_what_a_plain_loop_does(seed: int, epsilon: float) -> None:
@@ -126,13 +113,6 @@ def test_where_the_cap_or_the_splits_end_it_there_is_no_confidence(make: type) -
     assert capped.best == exhausted.best == 1
 
 
-def test_one_arm_is_pulled_once() -> None:
-    policy = LUCB(reward_range=UNIT)
-    game = play(policy, np.zeros((1, 1)))
-    assert game[:2] == ([0], 0)
-    assert policy.is_confident(game.state)
-
-
 def test_bad_parameters() -> None:
     with pytest.raises(
         ValueError, match="variant must be one of 'theory', 'heuristic', got 'fast'"
@@ -142,16 +122,3 @@ def test_bad_parameters() -> None:
         LUCB().start(Problem(3))
     with pytest.raises(ValueError, match="delta must be larger than 0"):
         LUCB(0.0)
-
-
-def test_the_heuristic_lil_ucb_by_hand() -> None:
-    """Two arms with rewards 1 and 0, delta = 0.05: d = 0.01, lambda = 6.
-
-    After two pulls each the index of arm 1 is 0.75 sqrt(2 log(log(2) / 0.01) / 2) = 1.544. That of
-    arm 0 is larger as long as it matters: 1 + 0.75 sqrt(2 log(log(13) / 0.01) / 13) = 1.693. With
-    13 = 1 + 6 * 2 pulls of arm 0 it ends.
-    """
-    rewards = np.repeat([[1.0], [0.0]], 20, axis=1)
-    game = play(LilUCB(0.05, "heuristic", reward_range=UNIT), rewards)
-    assert game.arms == [0, 1, 0, 1, *[0] * 11]
-    assert game.best == 0

@@ -28,47 +28,6 @@ def test_weights_are_those_of_a_plain_loop() -> None:
     assert not game.state.memory.in_flight
 
 
-def test_first_draws_are_even_and_later_ones_follow_the_weights() -> None:
-    policy = EXP3(2000, 0.1, UNIT)
-    state = policy.start(Problem(3), batch_shape=(4000,), seed=np.random.SeedSequence(1))
-    first = policy.ask(state, 1)
-    shares = np.bincount(first.arm[:, 0], minlength=3) / 4000
-    assert np.abs(shares - 1 / 3).max() < 0.04
-    policy.tell(state, first, np.zeros((4000, 1)))
-    state.memory.log_weight[:] = np.log([1.0, 2.0, 5.0])
-    later = np.bincount(policy.ask(state, 1).arm[:, 0], minlength=3) / 4000
-    expected = 0.9 * np.array([1, 2, 5]) / 8 + 0.1 / 3
-    assert np.abs(later - expected).max() < 0.04
-
-
-def test_pulls_told_out_of_step_keep_their_probabilities() -> None:
-    policy = EXP3(100, 0.5, UNIT)
-    state = policy.start(Problem(3), seed=np.random.SeedSequence(2))
-    asked = [policy.ask(state, 1) for _ in range(6)]
-    probabilities = [share[0] for _, _, share in state.memory.in_flight]
-    expected = np.zeros(3)
-    for pulls, p in zip(asked, probabilities, strict=True):
-        policy.tell(state, pulls, np.array([0.5]))
-        expected[pulls.arm[0]] += 0.5 * 0.5 / (p * 3)
-    assert state.memory.log_weight[0] == pytest.approx(expected)
-
-
-def test_the_seed_decides_and_nothing_else() -> None:
-    rewards = np.random.default_rng(3).random((4, 200))
-
-    def arms(seed: int) -> list[int]:
-        policy = EXP3(100, reward_range=UNIT)
-        state = policy.start(Problem(4), seed=np.random.SeedSequence(seed))
-        pulled = []
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, 1)
-            pulled += pulls.arm.tolist()
-            policy.tell(state, pulls, rewards[pulls.arm, pulls.repetition])
-        return pulled
-
-    assert arms(1) == arms(1) != arms(2)
-
-
 def test_the_default_gamma_is_that_of_the_bound() -> None:
     assert EXP3(1000)._gamma(5) == math.sqrt(5 * math.log(5) / ((math.e - 1) * 1000))
     assert EXP3(2)._gamma(5) == 1.0

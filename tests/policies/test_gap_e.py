@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games import bernoulli, play
-from sklearn_halving.policies import AdaptiveGapEV, GapE, GapEV, Problem, UniformAllocation
+from games import play
+from sklearn_halving.policies import AdaptiveGapEV, GapE, GapEV, Problem
 
 UNIT = (0.0, 1.0)
 
@@ -90,14 +90,6 @@ def test_a_noisy_arm_gets_more_pulls_of_gape_v() -> None:
     assert min(counts[0], counts[2]) > 1.4 * max(counts[1], counts[3])
 
 
-def test_close_arms_get_more_pulls_than_with_uniform_allocation() -> None:
-    means = [0.5, 0.42, 0.1, 0.1, 0.1, 0.1]
-    gape = bernoulli(GapE(600, 4.0, UNIT), means, 400, seed=3)
-    uniform = bernoulli(UniformAllocation(600), means, 400, seed=4)
-    assert gape.counts[:, :2].mean() > 1.5 * 100
-    assert (gape.best != 0).mean() < 0.7 * (uniform.best != 0).mean()
-
-
 @pytest.mark.parametrize("policy", [GapEV(9, 1.0, UNIT), AdaptiveGapEV(9, reward_range=UNIT)])
 def test_every_arm_needs_two_pulls(policy: Any) -> None:
     with pytest.raises(ValueError, match=r"n_pulls=9 is too small .* 2 times. .* works is 10"):
@@ -108,41 +100,3 @@ def test_every_arm_needs_two_pulls(policy: Any) -> None:
 def test_without_a_range_it_says_what_to_give(policy: Any) -> None:
     with pytest.raises(ValueError, match=r"reward_range=None. Give reward_range=\(low, high\)"):
         policy.start(Problem(3))
-
-
-def test_gape_by_hand() -> None:
-    """Means 0.1, 0.6, 0.7: gaps 0.6, 0.1, 0.1. a = 0.35 adds 0.5916 / sqrt(N).
-
-    One pull each: -0.6 + 0.5916 = -0.0084, and twice -0.1 + 0.5916. Arms 1 and 2 take turns while
-    theirs is larger: 0.5916 / sqrt(41) - 0.1 = -0.0076 is, with 42 pulls -0.0087 is not.
-    """
-    rewards = np.repeat([[0.1], [0.6], [0.7]], 80, axis=1)
-    assert play(GapE(86, 0.35, UNIT), rewards).arms == [0, *[1, 2] * 42, 0]
-
-
-@pytest.mark.parametrize(("a", "sixth"), [(0.01, 1), (0.001, 0)])
-def test_gape_v_by_hand(a: float, sixth: int) -> None:
-    """Rewards 0.4, 0.6, 0.5 (variance 0.02, then 0.01) against a constant 0.9; equal gaps.
-
-    After two pulls each the radii are sqrt(0.02 a) + 7 a / 3 and 7 a / 3: the first is larger.
-    After its third pull sqrt(0.02 a / 3) + 7 a / 6 against 7 a / 3: 0.0198 < 0.0233 for a = 0.01,
-    and 0.0037 > 0.0023 for a = 0.001.
-    """
-    rewards = np.array([[0.4, 0.6, 0.5, 0.5], [0.9, 0.9, 0.9, 0.9]])
-    assert play(GapEV(6, a, UNIT), rewards).arms == [0, 1, 0, 1, 0, sixth]
-
-
-def test_the_exploration_of_a_gape_v_by_hand() -> None:
-    """Two arms, two pulls each, gap 0.4: the gap's upper bound is 0.4 + sqrt(1 / 4) = 0.9.
-
-    The lower bounds of the deviations are 0, as sqrt(0.02) < sqrt(2): H is twice
-    (sqrt(16 / 3 * 0.9) / 0.9)^2 = 5.9259, that is 11.8519, and a = 8 / 9 (84 - 4) / 11.8519 = 6.
-    Radii: sqrt(2 * 6 * 0.02 / 2) + 7 * 6 / 3 = 14.3464, and 14. The gap of 0.4 is subtracted.
-    """
-    policy = AdaptiveGapEV(84, reward_range=UNIT)
-    state = policy.start(Problem(2))
-    for rewards in ([0.4, 0.9], [0.6, 0.9]):
-        for reward in rewards:
-            pulls = policy.ask(state, 1)
-            policy.tell(state, pulls, np.array([reward]))
-    np.testing.assert_allclose(policy._index(state), [[13.9464, 13.6]], atol=1e-4)

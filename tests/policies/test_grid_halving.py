@@ -101,21 +101,6 @@ def test_the_order_of_the_arms_does_not_change_who_survives(n_arms, n_values, ma
     assert {(order[arm], level, split) for arm, level, split in pulled[1]} == pulled[0]
 
 
-def test_among_equal_arms_the_first_is_the_answer_whatever_the_tie_break():
-    problem = Problem(20, 1, 1000, 5, tie_break=tuple(range(20, 0, -1)))
-    pulled, answer = play(GridHalving(20, 5), problem, lambda pull: 1.0)
-    finalists = {pull.arm for pull in pulled if (pull.level, pull.repetition) == (1000, 4)}
-    assert finalists == {17, 18, 19}
-    assert answer == 17
-
-
-def test_finalists_without_a_mean_leave_the_answer_of_the_rung_before():
-    def reward(pull):
-        return np.nan if pull.repetition == 3 else float(pull.arm)
-
-    assert play(GridHalving(6, 5), Problem(6, 1, 1, 5), reward)[1] == 5
-
-
 def test_a_problem_with_another_number_of_splits_is_refused():
     with pytest.raises(ValueError, match="n_repetitions must be the number of splits, 3, got 5"):
         GridHalving(6, 5).start(Problem(6, 1, 100, 3))

@@ -91,56 +91,6 @@ def test_pulls_what_a_plain_recursion_pulls(variant: str, seed: int, d: int, nu1
     assert play(policy, f)[0] == plain_hoo(policy, d, f)
 
 
-def test_where_no_cell_is_too_deep_truncation_changes_nothing_but_the_logarithm() -> None:
-    """The depth for rho = 0.9 is larger than the cells get."""
-
-    def f(point: np.ndarray, t: int) -> float:
-        return float(1 - abs(point[0] - 0.3))
-
-    deep = HOO(60, rho=0.9, reward_range=UNIT)
-    points, state = play(deep, f)
-    assert max(cell.depth for cell in state.games[0].cells) < deep.max_depth == 20
-    assert deep.n_points == 60
-    deeper = HOO(60, rho=0.9, nu1=1.0, reward_range=UNIT)
-    Cell.max_depth = math.inf
-    assert points == plain_hoo(deeper, 1, f)
-    assert len(set(points)) == 60
-
-
-def test_bounds_of_a_small_tree_by_hand() -> None:
-    """n = 4, nu1 = 1, rho = 1/2: D = ceil(log 4 / 2 / log 2) = 1, so two cells at depth 1.
-
-    The radius of a cell with T pulls is sqrt(2 log 4 / T). After rewards 0.2 at 1/4 and 0.9 at
-    3/4, U = 0.2 + 1.6651 + 1/2 and 0.9 + 1.6651 + 1/2; after 0.7 more at 3/4, whose mean is then
-    0.8, U = 0.8 + 1.1774 + 1/2, and the whole cube has the mean 0.6, 3 pulls and
-    U = 0.6 + 0.9614 + 1 = 2.5614, which the larger B below it, 2.4774, improves on.
-    """
-    policy = HOO(4, rho=0.5, reward_range=UNIT)
-    assert (policy.max_depth, policy.n_points) == (1, 2)
-    state = policy.start(Problem(2))
-    for arm, repetition, reward in [(0, 0, 0.2), (1, 1, 0.9), (1, 2, 0.7)]:
-        pulls = policy.ask(state, 9)
-        assert pulls.arm.tolist() == [arm]
-        assert pulls.repetition.tolist() == [repetition]
-        policy.tell(state, pulls, np.array([reward]))
-    assert policy.points(state)[:, 0].tolist() == [0.25, 0.75]
-    bounds = [cell.b for cell in state.games[0].cells]
-    np.testing.assert_allclose(bounds, [2.4774, 2.3651, 2.4774], atol=1e-4)
-    assert policy.recommend(state) == 1
-
-
-def test_the_depth_by_hand() -> None:
-    """D = (log(n) / 2 - log(1 / nu1)) / log(1 / rho), rounded up."""
-    assert HOO(10_000, rho=0.5).max_depth == 7  # log(100) / log(2) = 6.64
-    assert HOO(10_000, 2).max_depth == 14  # rho = 2^(-1/2): twice 6.64 is 13.29
-    assert HOO(10_000, nu1=0.1, rho=0.1).max_depth == 1  # log(10) / log(10)
-    assert HOO(100, nu1=0.01).max_depth == 1
-    assert HOO(1024, nu1=4).max_depth == 7  # log(128) / log(2): exact, no rounding error
-    assert HOO(1024, nu1=4).n_points == 254
-    assert HOO(1024, rho=0.1, n_splits=3).max_depth == 10
-    assert HOO(1024, nu1=100, n_splits=3).max_depth == 12
-
-
 def regret_per_round(policy: HOO, n_problems: int) -> tuple[float, float]:
     """Return the mean regret of a round and that of the choice: 1 - |x - 0.3|, coin flips."""
     rng, rows = np.random.default_rng(0), np.arange(n_problems)
@@ -162,24 +112,6 @@ def test_the_regret_of_a_round_and_of_the_choice_fall_with_n() -> None:
     assert of_rounds[2] < 0.9 * of_rounds[1]
     assert of_rounds[2] < 0.6 * 0.29  # that of points at random is 0.29
     assert of_choice[2] < 0.5 * of_choice[0]
-
-
-def test_the_choice_finds_the_best_corner_of_a_square() -> None:
-    def f(point: np.ndarray, t: int) -> float:
-        return float(1 - np.abs(point - [0.9, 0.1]).max())
-
-    policy = HOO(200, 2, reward_range=UNIT)
-    _, state = play(policy, f)
-    assert np.abs(policy.points(state)[policy.recommend(state)] - [0.9, 0.1]).max() < 0.1
-
-
-def test_another_range_is_another_unit() -> None:
-    def f(point: np.ndarray, t: int) -> float:
-        return float(1 - abs(point[0] - 0.625))
-
-    plain, _ = play(HOO(80, reward_range=UNIT), f)
-    other, _ = play(HOO(80, reward_range=(-32.0, 32.0)), lambda p, t: 64 * f(p, t) - 32)
-    assert plain == other
 
 
 def test_splits_take_turns_and_a_point_that_has_had_all_is_not_pulled_again() -> None:
@@ -234,10 +166,3 @@ def test_pulls_in_flight_go_to_different_cells() -> None:
 def test_bad_parameters(params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         HOO(**params)
-
-
-def test_bad_problems() -> None:
-    with pytest.raises(ValueError, match="HOO needs rewards of a known range"):
-        HOO(9).start(Problem(9))
-    with pytest.raises(ValueError, match=r"n_arms=7 must be .* n_points=6"):
-        HOO(9, reward_range=UNIT).start(Problem(7))

@@ -59,11 +59,3 @@ def test_hyperband_beats_random_search_at_equal_budget() -> None:
     last = few + rng.normal(size=few.shape) / 9
     best_random = np.take_along_axis(few, last.argmax(axis=1)[:, np.newaxis], axis=1).mean()
     assert best_found > best_random + 0.1
-
-
-def test_more_noise_makes_more_regret() -> None:
-    """The simulation itself can fail: with next to no noise the best arm is always found."""
-    means = np.random.default_rng(7).normal(size=(N_PROBLEMS, 16))
-    policy = SuccessiveHalving(n_arms=16, budget=16 * 4)
-    assert regret(policy, 16, 100, 1e9 * means, seed=8) == 0
-    assert regret(policy, 16, 100, means, seed=8) > 0

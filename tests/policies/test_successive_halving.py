@@ -33,40 +33,6 @@ def tell_rung(policy: Any, state: Any, reward_of_arm: np.ndarray) -> Pulls:
 # ------------------------------------------------------------------------------- by hand
 
 
-def test_of_nine_arms_with_two_means_two_go_on() -> None:
-    state = NINE.start(nine())
-    rewards = np.full(9, NAN)
-    rewards[[4, 7]] = 0.5, 0.6
-    assert tell_rung(NINE, state, rewards).arm.tolist() == list(range(9))
-    assert np.flatnonzero(NINE.is_alive(state)).tolist() == [4, 7]
-    second = tell_rung(NINE, state, rewards)
-    assert second.arm.tolist() == [4, 7]
-    assert second.level.tolist() == [3, 3]
-    assert tell_rung(NINE, state, rewards).arm.tolist() == [7]
-    assert NINE.is_finished(state)
-    assert NINE.recommend(state) == 7
-
-
-def test_a_lone_arm_climbs_to_the_top() -> None:
-    state = NINE.start(nine(n_splits=2))
-    rewards = np.where(np.arange(9) == 5, -math.inf, NAN)  # bad, and better than nothing
-    tell_rung(NINE, state, rewards)
-    for level in (3, 9):
-        pulls = tell_rung(NINE, state, rewards)
-        assert list(pulls.each()) == [(5, level, 0), (5, level, 1)]
-    assert NINE.is_finished(state)
-    assert NINE.recommend(state) == 5
-
-
-def test_one_split_without_a_score_is_a_mean_without_one() -> None:
-    state = NINE.start(nine(n_splits=2))
-    pulls = NINE.ask(state, 1000)
-    rewards = pulls.arm.astype(float)
-    rewards[(pulls.arm >= 2) & (pulls.repetition == 1)] = NAN
-    NINE.tell(state, pulls, rewards)
-    assert NINE.ask(state, 1000).arm.tolist() == [0, 1, 0, 1]
-
-
 def test_problems_of_a_batch_may_differ() -> None:
     """There are as many columns as the problem with the most pulls needs, padded elsewhere."""
     state = NINE.start(nine(n_splits=2), batch_shape=(4,))
@@ -160,44 +126,6 @@ def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
             assert len(here) == min(rung.n_arms, len(known))
             means = table[:, rung.level].mean(axis=-1)
             known = {arm for arm in here if not math.isnan(means[arm])}
-
-
-@pytest.mark.parametrize(("policy", "problem"), POLICIES)
-@given(
-    shares=st.lists(st.sampled_from([0.0, 0.5, 0.9, 1.0]), min_size=1, max_size=4),
-    seed=st.integers(0, 2**16),
-    size=st.sampled_from([1, 5, 1000]),
-)
-@settings(max_examples=15)
-def test_batched_equals_looped_in_columns_told_in_any_order(
-    policy: Any, problem: Problem, shares: list[float], seed: int, size: int
-) -> None:
-    n, rng = len(shares), np.random.default_rng(seed)
-    tables = np.stack([table_of(seed + i, share, problem) for i, share in enumerate(shares)])
-    state = policy.start(problem, batch_shape=(n,))
-    done: list[list[Any]] = [[] for _ in shares]
-    untold = Pulls(*np.empty((3, n, 0), dtype=np.int64))
-    while not policy.is_finished(state):
-        asked = policy.ask(state, size)
-        assert len(asked) <= size
-        assert (asked.arm != NO_ARM).any(axis=0).all(), "a column of padding was asked for"
-        for i in range(n):
-            done[i] += Pulls(*(column[i] for column in asked)).each()
-        untold = Pulls(*map(np.hstack, zip(untold, asked, strict=True)))
-        assert len(untold), "not finished, but nothing to wait for"
-        order = rng.permutation(len(untold))
-        n_told = int(rng.integers(1, len(untold) + 1))
-        told, untold = (
-            Pulls(*(column[:, part] for column in untold))
-            for part in (order[:n_told], order[n_told:])
-        )
-        rewards = tables[np.arange(n)[:, np.newaxis], told.arm, told.level, told.repetition]
-        policy.tell(state, told, np.where(told.arm == NO_ARM, NAN, rewards))
-    for i in range(n):
-        pulled, best = play(policy, problem, tables[i], 1000)
-        assert len(done[i]) == len(pulled)
-        assert set(done[i]) == pulled
-        assert policy.recommend(state)[i] == best
 
 
 # ------------------------------------------------------------------------ order of play

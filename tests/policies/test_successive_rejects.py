@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import (
-    NO_ARM,
     AnytimeSuccessiveRejects,
     Problem,
     Pulls,
@@ -52,41 +51,10 @@ def test_phases_never_exceed_the_budget(n_arms: int, extra: int) -> None:
     assert (lengths[-1] - 1) * log_bar * 2 < extra <= lengths[-1] * log_bar * 2
 
 
-def test_a_game_by_hand() -> None:
-    """Budget 10 for 3 arms: log_bar = 4/3, n_1 = ceil(7/4) = 2, n_2 = ceil(7 * 3/8) = 3.
-
-    Arm 1 leads after one pull and is the worst after two; 2 overtakes 0 with its third.
-    """
-    rewards = np.array([[0.5, 0.5, 0.2], [0.9, 0.0, 1.0], [0.4, 0.56, 0.6]])
-    plans, best, alive = play(SuccessiveRejects(10), rewards)
-    assert [pulls.arm.tolist() for pulls in plans] == [[0, 0, 1, 1, 2, 2], [0, 2]]
-    assert plans[1].repetition.tolist() == [2, 2]
-    assert best == 2
-    assert alive == [False, False, True]
-
-
 def test_of_equal_arms_the_larger_is_rejected() -> None:
     plans, best, _ = play(SuccessiveRejects(30), np.ones((3, 30)))
     assert set(plans[-1].arm.tolist()) == {0, 1}
     assert best == 0
-
-
-def test_an_arm_that_fails_counts_as_the_rejected_one() -> None:
-    rewards = np.full((3, 30), 0.5)
-    rewards[0] = np.nan
-    rewards[2] = 0.4
-    plans, best, alive = play(SuccessiveRejects(30), rewards)
-    assert set(plans[1].arm.tolist()) == {1, 2}
-    assert best == 1
-    assert alive == [False, True, False]
-
-
-def test_a_rejected_arm_is_better_than_one_that_failed() -> None:
-    """Both arms of the last phase fail in it: the rejected one is the only one with a mean."""
-    rewards = np.array([[0.9, 0.9, np.nan], [0.8, 0.8, np.nan], [0.1, 0.1, 0.1]])
-    _, best, _ = play(SuccessiveRejects(10), rewards)
-    assert best == 2
-    assert play(SuccessiveRejects(10), np.full((3, 9), np.nan))[1] == NO_ARM
 
 
 def test_arms_with_few_splits_stop_there() -> None:
@@ -105,28 +73,6 @@ def test_too_small_a_budget_names_the_least(policy: type) -> None:
 
 
 # ------------------------------------------------------------------------------- anytime
-
-
-def counts_over_time(policy: AnytimeSuccessiveRejects, rewards: np.ndarray) -> list[list[int]]:
-    plans, _, _ = play(policy, rewards)
-    return [np.bincount(pulls.arm, minlength=len(rewards)).tolist() for pulls in plans]
-
-
-def test_runs_double_and_keep_their_pulls() -> None:
-    """K = 3: runs of 4, 4, 8 pulls; n_k of 4 is (1, 1), of 8 (ceil(5/4), ceil(15/8)) = (2, 2)."""
-    rewards = np.repeat([[0.1], [0.2], [0.3]], 99, axis=1)
-    counts = counts_over_time(AnytimeSuccessiveRejects(16), rewards)
-    assert counts[:3] == [[1, 1, 1], [1, 1, 1], [2, 2, 2]]
-    assert sum(map(sum, counts)) <= 16
-
-
-def test_means_are_over_the_whole_search() -> None:
-    """Arm 0 wins every later run by itself, but not with its first rewards counted."""
-    rewards = np.full((2, 64), 0.5)
-    rewards[0] = 0.6
-    rewards[0, 0] = -50.0
-    _, best, _ = play(AnytimeSuccessiveRejects(64), rewards)
-    assert best == 1
 
 
 @settings(max_examples=30)

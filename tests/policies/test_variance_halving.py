@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from math import ceil, log, log2, sqrt
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, Problem, Pulls, UniformAllocation, VarianceHalving
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
@@ -101,20 +99,6 @@ def test_budget_and_repetitions(form: str, seed: int, n_arms: int, extra: int) -
 
 
 @forms
-def test_batched_is_looped(form: str) -> None:
-    rewards = noisy(np.random.default_rng(1), 2, 3, n_arms=6, n_repetitions=200)
-    rewards[0, 1, 2, 5] = np.nan
-    rewards[1, 0] = np.nan
-    policy = make(form, 150, 6)
-    choice, _, history = play(policy, rewards)
-    assert choice[1, 0] == NO_ARM
-    for problem in np.ndindex(2, 3):
-        alone, _, alone_history = play(policy, rewards[problem], max_pulls=7)
-        assert alone == choice[problem]
-        assert set(keys(alone_history)) == set(keys(history, problem))
-
-
-@forms
 def test_squares_of_rewards_may_overflow(form: str) -> None:
     rewards = noisy(np.random.default_rng(3), n_arms=5, n_repetitions=200)
     rewards[2, ::3] *= 1e154  # its square is the largest number, the sum of two is infinite
@@ -137,30 +121,6 @@ def test_scale_of_rewards_is_irrelevant(form: str, seed: int, a: float, b: float
     plain, scaled = play(policy, rewards), play(policy, a * (rewards + b))
     assert keys(scaled[2]) == keys(plain[2])
     assert scaled[0] == plain[0]
-
-
-def check_that_the_order_of_tells_is_irrelevant(policy: VarianceHalving, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rewards = noisy(rng, n_arms=5, n_repetitions=150)
-    choice, _, history = play(policy, rewards)
-    state = policy.start(Problem(5))
-    untold: list[tuple[int, int]] = []
-    asked: set[tuple[int, int]] = set()
-    while not policy.is_finished(state):
-        new = keys([policy.ask(state, int(rng.integers(1, 5)))])
-        asked |= set(new)
-        untold += new
-        key = untold.pop(rng.integers(len(untold)))
-        policy.tell(state, Pulls.of((key[0], 1, key[1])), rewards[key])  # type: ignore[arg-type]
-    assert asked == set(keys(history))
-    assert policy.recommend(state) == choice
-
-
-@forms
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=8, deadline=None)
-def test_the_order_of_tells_is_irrelevant(form: str, seed: int) -> None:
-    check_that_the_order_of_tells_is_irrelevant(make(form, 120, 5), seed)
 
 
 @given(
@@ -203,44 +163,11 @@ def test_bounded_counts_are_those_of_the_loop(seed: int, n_arms: int, budget: in
     assert got[0].tolist() == counts.tolist()
 
 
-@given(st.lists(st.lists(st.integers(-99, 99), max_size=6), min_size=2, max_size=5))
-def test_statistics_by_parts_are_those_of_the_whole(parts: list[list[int]]) -> None:
-    statistics = ArmStatistics.zeros((1, 2))
-    for part in parts:
-        rewards = np.array(part, dtype=float)
-        statistics.add(np.array([[0, len(part)]]), rewards)
-    everything = np.concatenate([np.array(part, dtype=float) for part in parts])
-    assert statistics.n_pulls.tolist() == [[0, len(everything)]]
-    assert np.isnan(statistics.mean()[0, 0])
-    if len(everything):
-        assert statistics.mean()[0, 1] == everything.mean()
-        expected = ((everything - everything.mean()) ** 2).sum()
-        assert statistics.squared_deviation_sum[0, 1] == pytest.approx(expected, abs=1e-9)
-
-
 # -------------------------------------------------------------------------- numbers by hand
 
 
 def counts_by_arm(history: list[Pulls], n_arms: int) -> list[int]:
     return np.bincount([arm for arm, _ in keys(history)], minlength=n_arms).tolist()
-
-
-def test_sh_by_hand() -> None:
-    """K = 5, n = 32: three stages of 10 pulls with 5, 3 and 2 arms."""
-    rewards = np.repeat(np.array([[1.0], [5.0], [3.0], [4.0], [2.0]]), 40, axis=1)
-    policy = VarianceHalving(32, "uniform", keep_pulls=False)
-    choice, state, history = play(policy, rewards)
-    assert choice == 1
-    # The tenth pull of the second stage goes to the first arm in play, 1.
-    assert counts_by_arm(history, 5) == [2, 2 + 4 + 5, 2 + 3, 2 + 3 + 5, 2]
-    assert policy.is_alive(state).tolist() == [False, True, False, False, False]
-
-
-def test_shvar_by_hand() -> None:
-    """Two arms, one stage: variances 4 and 1 share ten pulls as 8 and 2."""
-    policy = VarianceHalving(10, "known", [4, 1], keep_pulls=False)
-    _, _, history = play(policy, np.zeros((2, 20)))
-    assert counts_by_arm(history, 2) == [8, 2]
 
 
 def test_pooled_by_hand() -> None:
@@ -250,18 +177,6 @@ def test_pooled_by_hand() -> None:
     policy = VarianceHalving(20, "pooled", common_splits=False, plans_per_stage=1)
     _, _, history = play(policy, rewards)
     assert counts_by_arm(history, 2) == [6, 14]
-
-
-@pytest.mark.parametrize(("common_splits", "expected"), [(True, 1), (False, 3)])
-def test_arms_far_behind_get_nothing_more_by_default(common_splits: bool, expected: int) -> None:
-    rng = np.random.default_rng(0)
-    rewards = 10 * rng.normal(size=(1, 100)) * common_splits + rng.normal(size=(8, 100))
-    rewards[2] -= 1e4
-    policy = VarianceHalving(100, common_splits=common_splits)
-    counts = counts_by_arm(play(policy, rewards)[2], 8)
-    # One reward of each arm says nothing of the noise: the first plan may still be fooled.
-    assert expected <= counts[2] <= 3
-    assert sum(counts) == 100
 
 
 def test_three_close_arms_get_equal_numbers_of_pulls_by_default() -> None:
@@ -291,17 +206,6 @@ def test_an_arm_with_much_noise_is_pulled_on_if_it_leads(common_splits: bool) ->
     assert counts[-20] < counts[20]
 
 
-def test_an_arm_can_come_back_by_default() -> None:
-    """The best arm has one bad split, is left out for a while, and wins."""
-    rewards = (
-        np.random.default_rng(1).normal(0, 0.1, size=(8, 200)) + np.linspace(0, 0.7, 8)[:, None]
-    )
-    rewards[7, 0] -= 1.0
-    assert play(VarianceHalving(160), rewards)[0] == 7
-    assert play(VarianceHalving(160, "pooled", plans_per_stage=1), rewards)[0] == 7
-    assert play(VarianceHalving(26, "uniform"), rewards)[0] != 7
-
-
 def test_the_least_count_avoids_the_trap() -> None:
     """With delta = 0.05 the paper's 12 pulls leave a bound that is negative."""
     assert least_count_for_bound(0.05) == 13
@@ -318,14 +222,6 @@ def test_no_arm_of_shadavar_is_stuck_in_the_trap() -> None:
     _, _, history = play(policy, rewards)
     first = keys(history)[:200]
     assert min(np.bincount([arm for arm, _ in first])) > least_count_for_bound(0.05)
-
-
-def test_shadavar_below_its_budget_is_sh() -> None:
-    rewards = noisy(np.random.default_rng(3), n_arms=16, n_repetitions=100)
-    ucb = play(VarianceHalving(100, "ucb", keep_pulls=False), rewards)
-    sh = play(VarianceHalving(100, "uniform", keep_pulls=False), rewards)
-    assert set(keys(ucb[2])) == set(keys(sh[2]))
-    assert ucb[0] == sh[0]
 
 
 @pytest.mark.parametrize("allocation", ["likelihood", "pooled", "ucb", "uniform"])
@@ -381,37 +277,6 @@ def test_stopping_asks_for_the_same_pulls_but_fewer(
             assert choice == alive[estimates.mean[0, alive].argmax()], "not the leader"
 
 
-@forms
-@stops
-def test_batched_is_looped_with_stops(form: str, stop: str) -> None:
-    rng = np.random.default_rng(1)
-    rewards = noisy(rng, 2, 5, n_arms=6, n_repetitions=300)
-    rewards[0, 1, 2, 5] = np.nan
-    rewards[1, 0] = np.nan
-    rewards[1, 1, 3] += 50.0
-    policy = make_stopping(form, stop, 250, 6)
-    choice, state, history = play(policy, rewards)
-    stages = policy.stage_of_arm(state)
-    if form != "SHVar":  # which is told variances that let all of these stop at the same time
-        n_asked = [len(keys(history, (0, i))) for i in range(5)]
-        assert len(keys(history, (1, 1))) < max(n_asked), "nobody goes on when one has stopped"
-    for problem in np.ndindex(2, 5):
-        alone, alone_state, alone_history = play(policy, rewards[problem], max_pulls=7)
-        assert policy.ended_by(alone_state) or problem != (1, 1)
-        assert alone == choice[problem]
-        assert set(keys(alone_history)) == set(keys(history, problem))
-        assert policy.stage_of_arm(alone_state).tolist() == stages[problem].tolist()
-        assert (policy.is_alive(alone_state) == policy.is_alive(state)[problem]).all()
-
-
-@forms
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=5, deadline=None)
-def test_the_order_of_tells_is_irrelevant_with_stops(form: str, seed: int) -> None:
-    policy = make_stopping(form, "probability", 120, 5)
-    check_that_the_order_of_tells_is_irrelevant(policy, seed)
-
-
 @pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.1}])
 def test_clear_answers_stop_early_and_others_do_not(option: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
@@ -438,56 +303,6 @@ def test_overlap_makes_stopping_later() -> None:
     ]
     assert spent == sorted(spent)
     assert spent[0] < spent[2] == 360
-
-
-def test_one_pull_of_each_arm_stops_nothing() -> None:
-    """Without a second pull the noise is unknown, however far ahead the leader is."""
-    policy = VarianceHalving(40, stop_probability=0.6, tolerance=1e9)
-    rewards = np.array([[9.0], [0.0], [0.1], [0.2]]) + np.zeros((4, 40))
-    pulled = keys(play(policy, rewards)[2])
-    assert 4 < len(pulled) < 40
-
-
-def test_stages_of_sh_by_hand() -> None:
-    rewards = np.repeat(np.array([[1.0], [5.0], [3.0], [4.0], [2.0]]), 40, axis=1)
-    policy = VarianceHalving(32, "uniform", keep_pulls=False)
-    state = play(policy, rewards)[1]
-    assert policy.stage_of_arm(state).tolist() == [0, 2, 1, 2, 0]
-
-
-@forms
-@given(seed=st.integers(0, 2**16), n_arms=st.integers(2, 20))
-@settings(max_examples=10, deadline=None)
-def test_stages_are_those_of_the_last_pull_or_later(form: str, seed: int, n_arms: int) -> None:
-    rewards = noisy(np.random.default_rng(seed), n_arms=n_arms, n_repetitions=400)
-    policy = make(form, 20 * n_arms, n_arms)
-    choice, state, _ = play(policy, rewards)
-    stage = policy.stage_of_arm(state)
-    last = ceil(log2(n_arms)) - 1
-    if policy.allocation == "likelihood":
-        assert 0 <= stage.min() <= stage.max() == last
-    else:
-        # So many arms leave in each stage, and two come to the last.
-        widths = [n_arms]
-        while widths[-1] > 1:
-            widths.append((widths[-1] + 1) // 2)
-        left = -np.diff(widths)
-        left[-1] += 1
-        assert np.bincount(stage, minlength=last + 1).tolist() == left.tolist()
-        assert stage[choice] == last
-
-
-def test_an_arm_that_fails_has_the_stage_in_which_it_did() -> None:
-    rewards = np.random.default_rng(0).normal(size=(8, 200)) + np.arange(8)[:, np.newaxis]
-    rewards[0, 0] = np.nan
-    rewards[7, 10] = np.nan
-    policy = VarianceHalving(120, "pooled", plans_per_stage=1)
-    choice, state, history = play(policy, rewards)
-    assert choice == 6
-    assert policy.stage_of_arm(state)[0] == 0
-    assert policy.stage_of_arm(state)[7] > 0
-    assert not policy.is_alive(state)[7]
-    assert (7, 10) in keys(history)
 
 
 def play_levels(
@@ -552,19 +367,6 @@ def test_levels_of_stages(
             assert at_level >= set(np.flatnonzero(stage >= k).tolist())
 
 
-def test_rewards_at_another_level_do_not_count() -> None:
-    """Arm 0 is far ahead at level 1 and slightly behind at level 9, where the last stage is."""
-
-    def value(arm: int, level: int, repetition: int) -> float:
-        rng = np.random.default_rng([arm, level, repetition])
-        return float([1000.0, 5.0, 0.0, 0.0][arm] if level == 1 else arm) + 0.1 * rng.normal()
-
-    policy = VarianceHalving(40, "pooled", levels=(1, 9))
-    assert play_levels(policy, Problem(4, 1, 9), value)[0] == 1
-    same = VarianceHalving(40, "pooled", levels=(1, 1))
-    assert play_levels(same, Problem(4, 1, 9), value)[0] == 0
-
-
 def test_equal_levels_change_nothing_but_the_level() -> None:
     rewards = noisy(np.random.default_rng(0), n_arms=8, n_repetitions=200)
     plain = play(VarianceHalving(120, "pooled"), rewards)
@@ -583,18 +385,6 @@ def test_no_stop_before_the_last_level() -> None:
     assert at.count(1) == at.count(3) == 200
     assert at.count(9) < 200
     assert policy.ended_by(state)
-
-
-def test_growing_levels_are_exact() -> None:
-    assert growing_levels(1, 81, 5) == (1, 3, 9, 27, 81)
-    assert growing_levels(1, 3**30, 31) == tuple(3**i for i in range(31))
-    assert growing_levels(10, 1000, 1) == (1000,)
-    assert growing_levels(10, 1000, 0) == ()
-    assert growing_levels(7, 7, 3) == (7, 7, 7)
-    assert growing_levels(1, 2, 3) == (1, 1, 2)  # the root of 2 is nearer to 1
-    assert growing_levels(2, 3, 3) == (2, 2, 3)  # the root of 6 is nearer to 2
-    assert growing_levels(1, 81, 4, factor=3) == (3, 9, 27, 81)
-    assert growing_levels(10, 81, 5, factor=3) == (10, 10, 10, 27, 81)
 
 
 @given(
@@ -767,11 +557,3 @@ def test_common_splits_are_worth_several_times_the_pulls() -> None:
     assert mean_regret(VarianceHalving(80), common) < mean_regret(
         VarianceHalving(80, common_splits=False), common
     )
-
-
-@pytest.mark.slow
-def test_a_simulation_is_fast() -> None:
-    """The aim is 10 million pulls a second; a third of it passes on a busy machine."""
-    start = time.process_time()
-    gaussian_mistakes("default", 5000, n_problems=250, seed=0)
-    assert 5000 * 250 / (time.process_time() - start) > 3e6

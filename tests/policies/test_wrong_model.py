@@ -67,32 +67,3 @@ def test_a_few_hopeless_arms_do_not_set_the_scale() -> None:
         regrets.append(means.max() - means[int(policy.recommend(state))])
     # 0.68 where -40 is taken at its word; the other arms are 0.9 below the best on average.
     assert np.mean(regrets) < 0.4
-
-
-def test_one_hard_split_bans_no_arm() -> None:
-    """Only the leaders come to the second split, on which all are lower."""
-    x = np.linspace(0, 1, 40)
-    kernel = KernelFamily(squared_exponential, x[:, np.newaxis], np.array([0.3]))
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        policy = BayesGap(40, kernel, split_variance=0.25)
-        state = policy.start(Problem(40, max_repetitions=10))
-        pulls_of = np.zeros(40)
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, 1)
-            score = 0.95 - 0.3 * (x[pulls.arm] - 0.7) ** 2 + 0.005 * rng.standard_normal(1)
-            policy.tell(state, pulls, score - 0.1 * (pulls.repetition == 1))
-            pulls_of[pulls.arm] += 1
-        assert pulls_of[int(policy.recommend(state))] >= 5
-
-
-def test_equal_rewards_have_no_scale() -> None:
-    policy = BayesGap(6, line(LENGTH), NOISE)
-    state = policy.start(Problem(N_ARMS))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 1)
-        policy.tell(state, pulls, np.array([0.8]))
-    mean, deviation = policy.posterior(state)
-    assert mean == pytest.approx(0.8)
-    assert np.isnan(deviation).all()
-    assert np.isnan(policy.regret_bounds(state)).all()

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from resources.climbing import trained_to
-from sklearn_halving.resources import FitTime, Iterations, resolve_resource
+from sklearn_halving.resources import Iterations, resolve_resource
 
 X, Y = make_classification(200, 8, n_informative=5, n_classes=3, random_state=0)
 climb = partial(trained_to, X, Y)
@@ -80,13 +80,6 @@ def test_in_a_pipeline(library):
 def test_refit(library):
     model = climb(Iterations("n_estimators", "refit"), boosting(library), [3, 9])
     assert count_trees(model) == 9
-
-
-def test_fit_time(library):
-    model = FitTime().train(boosting(library), X, Y, 100, 0, {})
-    n_trees = count_trees(model)
-    assert n_trees >= 1
-    assert count_trees(FitTime().train(model, X, Y, 400, 100, {})) > n_trees
 
 
 @pytest.mark.parametrize(

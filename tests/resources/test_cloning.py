@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
@@ -30,17 +29,6 @@ class Logged(BaseEstimator):
     def set_params(self, **params):
         self.set_with_ = dict(params)
         return self
-
-
-class NamesOfItsOwn(BaseEstimator):
-    """Has other parameters in every instance, like the estimators of SciKeras."""
-
-    def __init__(self, alpha=1.0, **others):
-        self.alpha = alpha
-        vars(self).update(others)
-
-    def _get_param_names(self):
-        return (name for name in vars(self) if not name.endswith("_"))
 
 
 class ClonesItself(BaseEstimator):
@@ -105,13 +93,6 @@ def test_parameters_that_are_estimators_are_cloned():
     assert not hasattr(cloned(bagging).estimator, "coef_")
 
 
-def test_unknown_names_raise_the_error_of_scikit_learn():
-    with pytest.raises(ValueError, match="Invalid parameter 'beta' for estimator Ridge"):
-        set_params(Ridge(), {"alpha": 1, "beta": 2})
-    with pytest.raises(ValueError, match="Invalid parameter 'C' for estimator Ridge"):
-        set_params(BaggingClassifier(Ridge()), {"estimator__C": 2})
-
-
 def test_methods_that_a_class_defines_itself_are_called():
     logged = Logged()
     assert all_params(logged) == {"alpha": 1.0, "model": None, "extra": 7}
@@ -125,24 +106,6 @@ def test_methods_that_a_class_defines_itself_are_called():
 def test_a_constructor_that_changes_a_parameter_raises_the_error_of_scikit_learn():
     with pytest.raises(RuntimeError, match="constructor either does not set or modifies"):
         cloned(Rounds())
-
-
-def test_a_clone_keeps_settings_and_drops_what_was_fitted():
-    scaler = StandardScaler().set_output(transform="pandas").fit([[1.0], [3.0]])
-    assert type(cloned(scaler).fit_transform([[1.0], [3.0]])).__name__ == "DataFrame"
-    assert not hasattr(cloned(scaler), "mean_")
-    with config_context(enable_metadata_routing=True):
-        requested = cloned(Ridge().set_fit_request(sample_weight=True)).get_metadata_routing()
-        assert requested.fit.requests == {"sample_weight": True}
-
-
-def test_parameters_may_differ_between_the_instances_of_a_class():
-    first, second = NamesOfItsOwn(hidden=10), NamesOfItsOwn(rate=0.1)
-    assert all_params(first) == {"alpha": 1.0, "hidden": 10}
-    assert all_params(second) == {"alpha": 1.0, "rate": 0.1}
-    assert cloned(second).rate == 0.1
-    set_params(first, {"hidden": 20})
-    assert first.hidden == 20
 
 
 def test_a_constructor_may_be_replaced():

@@ -221,20 +221,6 @@ def test_is_a_frozen_value(case: Case) -> None:
             setattr(resource, field.name, None)
 
 
-@every_case
-def test_a_search_with_it_can_be_cloned(case: Case) -> None:
-    search = HyperbandSearchCV(case.estimator, case.space, resource=case.resource)
-    assert clone(search).resource == case.resource
-    assert search.get_params()["resource"] is case.resource
-
-
-@every_case
-def test_has_a_name(case: Case) -> None:
-    assert isinstance(case.resource.name, str)
-    assert case.resource.name
-    assert isinstance(case.resource.subsamples_rows, bool)
-
-
 # --------------------------------------------------------------------------------- levels
 
 
@@ -256,23 +242,6 @@ def test_amounts_grow_with_levels_and_lead_back_to_them(
     assert math.isfinite(amount)
     assert 0 < amount < case.resource.to_amount(level + further)
     assert case.resource.to_level(amount) == level
-
-
-@every_case
-@given(amounts=st.lists(st.floats(0.001, 1e6), min_size=2, max_size=2))
-def test_levels_are_whole_numbers_that_grow_with_amounts(case: Case, amounts: list[float]) -> None:
-    levels = [case.resource.to_level(amount) for amount in sorted(amounts)]
-    assert all(type(level) is int for level in levels)
-    assert levels[0] <= levels[1]
-
-
-@every_case
-def test_parameters_at_a_level_are_those_of_the_estimator(case: Case) -> None:
-    for level in case.levels:
-        params = case.resource.params_at(level)
-        changed = clone(case.estimator).set_params(**params).get_params()
-        assert all(changed[name] == value for name, value in params.items())
-        assert all(value == case.resource.to_amount(level) for value in params.values())
 
 
 # --------------------------------------------------------------------------------- checks
@@ -353,15 +322,6 @@ def test_level_by_level_is_from_scratch(case: Case) -> None:
         pytest.skip("depends on the clock")
     at_once = output(climb(case, case.levels[-1:]))
     np.testing.assert_allclose(output(climb(case, case.levels)), at_once, rtol=1e-9, atol=1e-12)
-
-
-@every_case
-def test_a_model_may_travel_between_levels(case: Case) -> None:
-    """Workers hand models over as pickles."""
-    model = climb(case, case.levels, travels=True)
-    check_is_fitted(model)
-    if case.is_exact:
-        np.testing.assert_array_equal(output(model), output(climb(case, case.levels)))
 
 
 @every_case

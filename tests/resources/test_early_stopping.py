@@ -7,14 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import uniform
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.resources import Iterations
 
 X, Y = make_classification(300, 8, flip_y=0.2, random_state=0)
 X = np.column_stack([X, np.arange(300)])  # the number of the row
@@ -159,43 +157,3 @@ def test_the_answer_does_not_depend_on_n_jobs_or_a_resume(need, tmp_path):
         assert again.best_estimator_.n_estimators == first.best_estimator_.n_estimators
         scores = "mean_test_score"
         assert again.cv_results_[scores].tolist() == first.cv_results_[scores].tolist()
-
-
-@pytest.mark.parametrize(
-    ("params", "fit_params"), [({"od_pval": 0.01}, {}), ({}, {"early_stopping_rounds": 3})]
-)
-def test_rounds_of_catboost_are_fixed_whatever_asks_for_it(need, params, fit_params):
-    options = {"iterations": N_ROUNDS, "verbose": False, "thread_count": 1} | params
-    booster = need("catboost").CatBoostClassifier(allow_writing_files=False, **options)
-    search = HyperbandSearchCV(booster, {"depth": [2, 3]}, cv=2, random_state=0)
-    search.fit(X, Y, **fit_params)
-    assert search.best_estimator_.tree_count_ < N_ROUNDS
-
-
-def test_boosters_among_candidates_that_are_drawn_later_stop_early(need):
-    booster = stopping(need("lightgbm"))
-    search = HyperbandSearchCV(
-        make_pipeline(booster.__class__(verbose=-1)),
-        {"lgbmclassifier": [booster], "lgbmclassifier__learning_rate": uniform(0.1, 0.4)},
-        n_loops=2,
-        n_candidates=3,
-        cv=2,
-        random_state=0,
-    ).fit(X, Y)
-    assert not search.history_["failed"].any()
-
-
-@pytest.mark.filterwarnings("ignore:Models are fitted from scratch")
-def test_catboost_with_iterations_as_resource_and_none_of_its_own(need):
-    booster = need("catboost").CatBoostClassifier(
-        early_stopping_rounds=3, verbose=False, thread_count=1, allow_writing_files=False
-    )
-    search = HyperbandSearchCV(
-        booster,
-        {"depth": [2, 3]},
-        resource=Iterations("iterations"),
-        max_resources=27,
-        cv=2,
-        random_state=0,
-    ).fit(X, Y)
-    assert search.best_estimator_.tree_count_ <= 27

@@ -128,51 +128,6 @@ def test_refit_starts_from_scratch(estimator):
     np.testing.assert_array_equal(output(continued), output(cold))
 
 
-def test_a_counting_estimator_trains_only_what_is_missing(counting_resource):
-    """The bracket of 81 at R = 81: 297 units continued, where refitting takes 405."""
-    resource, estimator = counting_resource
-    models = [clone(estimator) for _ in range(81)]
-    previous = 0
-    for level in (1, 3, 9, 27, 81):
-        models = [resource.train(m, X, Y, level, previous, {}) for m in models[: 81 // level]]
-        assert all(m.units_ == level for m in models)
-        previous = level
-    continued = sum(
-        (level - before) * (81 // level)
-        for level, before in [(1, 0), (3, 1), (9, 3), (27, 9), (81, 27)]
-    )
-    assert continued == 297
-    assert sum(level * (81 // level) for level in (1, 3, 9, 27, 81)) == 405
-
-
-def test_units_trained_of_a_whole_bracket(counting_warm_start):
-    ledger = []
-
-    class Ledger(counting_warm_start):
-        def fit(self, X, y=None):
-            ledger.append(self.max_iter)
-            return super().fit(X, y)
-
-    def run(resource):
-        ledger.clear()
-        models = [Ledger() for _ in range(81)]
-        previous = 0
-        for level in (1, 3, 9, 27, 81):
-            models = [resource.train(m, X, Y, level, previous, {}) for m in models[: 81 // level]]
-            previous = level
-        return sum(ledger)
-
-    assert run(Iterations("max_iter")) == 297
-    assert run(Iterations("max_iter", "refit")) == 405
-
-
-@pytest.mark.parametrize("warm_start", [False, True])
-def test_parameters_are_put_back(counting_warm_start, warm_start):
-    model = climb(Iterations("max_iter"), counting_warm_start(warm_start=warm_start), [3, 9, 27])
-    assert model.seen_ == [(3, True), (6, True), (18, True)]
-    assert model.get_params() == {"max_iter": 27, "warm_start": warm_start}
-
-
 def test_parameters_are_put_back_after_a_failure(counting_warm_start):
     model = climb(Iterations("max_iter"), counting_warm_start(), [3])
     model.fit = lambda X, y: 1 / 0
@@ -219,34 +174,7 @@ def test_a_converged_model_is_not_trained_on(estimator):
     assert continued.max_iter == 1000
 
 
-def test_a_continued_model_that_converges_is_then_left_alone():
-    model = SGDClassifier(random_state=0, tol=0.05)
-    stop = clone(model).set_params(max_iter=1000).fit(X, Y).n_iter_
-    resource = Iterations("max_iter")
-    at_stop = climb(resource, model, [stop - 1, 500])
-    before = at_stop.coef_.copy()
-    resource.train(at_stop, X, Y, 1000, 500, {})
-    np.testing.assert_array_equal(at_stop.coef_, before)
-
-
-def test_a_limit_that_is_a_level_is_no_reason_to_warn():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        climb(Iterations("max_iter"), SGDClassifier(random_state=0), [1, 2])
-        climb(Iterations("max_iter"), MLPClassifier((3,), random_state=0), [1, 2])
-        climb(FORESTS, RandomForestClassifier(class_weight="balanced_subsample"), [1, 2])
-
-
 FORESTS = Iterations("n_estimators")
-
-
-def test_level_range():
-    assert FORESTS.level_range(RandomForestClassifier(n_estimators=50), 100, 4) == (1, 50)
-    assert Iterations("max_depth").level_range(RandomForestClassifier(), 100, 4) == (1, 0)
-    assert Iterations("max_iter").level_range(SGDClassifier(max_iter=np.int64(7)), 9, 4) == (1, 7)
-    assert (FORESTS.to_level(9.6), FORESTS.to_amount(9)) == (10, 9)
-    assert FORESTS.params_at(9) == {"n_estimators": 9}
-    assert FORESTS.name == "n_estimators"
 
 
 def test_errors():

@@ -9,7 +9,6 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     BaggingClassifier,
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.kernel_approximation import RBFSampler
@@ -39,21 +38,6 @@ def test_a_parameter_value_are_refitted():
     assert model is FEATURES
     larger = resource.train(model, X, Y, 32, 8, {})
     assert (model[-1].coef_.size, larger[-1].coef_.size) == (8, 32)
-
-
-def test_a_parameter_value_of_a_float_parameter():
-    bagging = BaggingClassifier(max_samples=0.5)
-    resource = ParameterValue("max_samples").for_estimator(bagging)
-    assert resource.unit == 1e-3
-    assert resource.level_range(bagging, 100, 4) == (1, 500)
-    assert [resource.params_at(level)["max_samples"] for level in (1, 3, 500, 1000)] == [
-        0.001,
-        0.003,
-        0.5,
-        1.0,
-    ]
-    assert ParameterValue("n_estimators").for_estimator(bagging).unit is None
-    assert ParameterValue("estimator").level_range(bagging, 100, 4) == (1, 0)
 
 
 def test_a_parameter_value_errors():
@@ -90,25 +74,6 @@ def test_fit_time_makes_at_least_one_step(counting_epochs):
     model = FitTime().train(counting_epochs(seconds=0.01), X, Y, 1, 0, {})
     assert model.units_ == 1
     assert FitTime().train(model, X, Y, 1, 1, {}).units_ == 1
-
-
-def test_fit_time_by_trees():
-    resource = FitTime()
-    forest = resource.train(RandomForestClassifier(max_depth=1), X, Y, 30, 0, {})
-    n_trees = len(forest.estimators_)
-    assert forest.n_estimators == n_trees >= 1
-    assert forest.warm_start is False
-    forest = resource.train(forest, X, Y, 90, 30, {})
-    assert len(forest.estimators_) == forest.n_estimators > n_trees
-
-
-def test_fit_time_ends_with_a_model_that_has_stopped():
-    model = HistGradientBoostingClassifier(
-        early_stopping=True, n_iter_no_change=2, tol=0.1, learning_rate=1.0
-    )
-    begin = time.perf_counter()
-    FitTime().train(model, X, Y, 60_000, 0, {})
-    assert time.perf_counter() - begin < 30
 
 
 def test_fit_time_knows_the_classes():

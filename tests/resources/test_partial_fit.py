@@ -79,13 +79,6 @@ def test_epochs_are_those_of_calls_by_hand(estimator, y):
     assert model.get_params() == estimator.get_params()
 
 
-def test_weights_of_all_epochs():
-    weight = rng.uniform(0, 2, 90)
-    model = climb(SGDClassifier(random_state=0), NAMES, [2, 7], sample_weight=weight)
-    by_hand = calls_by_hand(SGDClassifier(random_state=0), NAMES, 7, sample_weight=weight)
-    np.testing.assert_array_equal(model.coef_, by_hand.coef_)
-
-
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [

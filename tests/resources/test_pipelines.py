@@ -78,14 +78,6 @@ def test_epochs_behind_a_transformer(tmp_path, with_memory):
     assert model[0].n_fits_ == 1
 
 
-def test_fit_parameters_reach_their_steps(counting_epochs):
-    model = make_pipeline(CountingScaler(), counting_epochs())
-    params = {"countingscaler__sample_weight": WEIGHT, "countingepochs__sample_weight": 2 * WEIGHT}
-    model = climb(PartialFit(), model, [1, 2], **params)
-    assert model[0].weights_ is WEIGHT
-    np.testing.assert_array_equal(model[-1].weights_, 2 * WEIGHT)
-
-
 def test_weights_of_a_continued_last_step():
     model = make_pipeline(StandardScaler(), forest())
     params = {"randomforestclassifier__sample_weight": WEIGHT}
@@ -167,15 +159,6 @@ def test_steps_that_pass_through():
     model = Pipeline([("none", None), ("pass", "passthrough"), ("clf", forest())])
     model = climb(Iterations("clf__n_estimators"), model, [2, 4])
     assert len(model[-1].estimators_) == 4
-
-
-def test_a_step_that_candidates_replace_is_not_checked():
-    model = Pipeline([("scale", StandardScaler()), ("clf", LogisticRegression())])
-    resource = Iterations("clf__n_estimators")
-    resource.check(model, frozenset({"clf"}))
-    PartialFit().check(model, frozenset({"clf"}))
-    with pytest.raises(ValueError, match="resource='clf__n_estimators' must be a parameter"):
-        resource.check(model, frozenset({"clf__C"}))
 
 
 def test_fit_time_of_a_pipeline():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import time
 from typing import Any
 
 import numpy as np
@@ -156,16 +155,6 @@ def test_bears_scores_that_are_all_nan(sampler: Any, given: Any) -> None:
     assert all(is_in_space(params, given) for params in candidates)
 
 
-def test_bears_candidates_from_outside_of_the_space(sampler: Any) -> None:
-    given = SPACES["numbers"]
-    told = Told(Space.of(given))
-    for arm in range(30):
-        told.add({"a": 1e6 + arm, "b": 0.0, "other": "thing"})
-        told.tell(arm, 1, arm)
-    candidates = sampler.propose(told, 5, np.random.default_rng(0))
-    assert all(is_in_space(params, given) for params in candidates)
-
-
 def test_order_of_telling_does_not_matter_where_scores_differ(sampler: Any) -> None:
     """As long as scores differ: what came back first must not choose the candidates."""
     space = Space.of(SPACES["numbers"])
@@ -179,19 +168,3 @@ def test_order_of_telling_does_not_matter_where_scores_differ(sampler: Any) -> N
             fresh.tell(arm, 1, score(fresh.candidates[arm]))
         proposals.append(sampler.propose(fresh, 10, np.random.default_rng(0)))
     assert proposals[0] == proposals[1]
-
-
-def test_a_proposal_costs_no_more_when_there_are_many_arms(sampler: Any) -> None:
-    space = Space.of(SPACES["conditions"])
-
-    def seconds_each(n_told: int) -> float:
-        told = filled(space, n_told)
-        sampler.propose(told, 1, np.random.default_rng(1))  # what is kept is made here
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            sampler.propose(told, 20, np.random.default_rng(2))
-            times.append(time.perf_counter() - start)
-        return min(times) / 20
-
-    assert seconds_each(3000) < 4 * seconds_each(150)

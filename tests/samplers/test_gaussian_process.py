@@ -14,7 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Space, Told
-from sklearn_halving.samplers._gaussian_process import Axes, Pool, compressed, log_improvement
+from sklearn_halving.samplers._gaussian_process import Pool, compressed, log_improvement
 from sklearn_halving.samplers._matern_process import (
     Process,
     fit_hyperparameters,
@@ -80,57 +80,6 @@ def test_posterior_is_that_of_scikit_learn(known: Any) -> None:
     np.testing.assert_allclose(pool.variance, deviation**2 - process.least_noise, atol=1e-6)
 
 
-def test_pending_points_have_their_predicted_scores() -> None:
-    """Scikit-learn's regressor gets them as data."""
-    columns, values = data()
-    process = fitted(columns, values, KNOWN)
-    new = np.random.default_rng(1).random((50, 3))
-    believed = pool_of(process, new[:2]).mean
-    both = np.vstack([columns, new[:2]])
-    model = peer(process, np.append(KNOWN, [0, 0])).fit(both, np.append(values, believed))
-    mean, deviation = model.predict(new, return_std=True)
-    pool = pool_of(process.believing(new[:2]), new)
-    np.testing.assert_allclose(pool.mean, mean, atol=1e-6)
-    np.testing.assert_allclose(pool.variance, deviation**2 - process.least_noise, atol=1e-6)
-
-
-def test_a_chosen_point_is_pending_for_the_next_choice() -> None:
-    columns, values = data()
-    process = fitted(columns, values, KNOWN)
-    new = np.random.default_rng(1).random((50, 3))
-    pool = pool_of(process, new)
-    chosen = next(pool.ranked())
-    order = list(pool.ranked())
-    believing = pool_of(process.believing(new[[chosen]]), new)
-    others = np.arange(50) != chosen
-    assert chosen not in order
-    assert pool.best == pytest.approx(believing.best)
-    np.testing.assert_allclose(pool.variance[others], believing.variance[others], atol=1e-6)
-    assert [place for place in believing.ranked() if place != chosen] == order
-
-
-def test_with_noise_the_improvement_is_less_where_the_score_is_known() -> None:
-    """Augmented expected improvement: another fit near the best would teach little."""
-    columns, values = data()
-    process = fitted(columns, values, KNOWN)
-    new = np.random.default_rng(1).random((50, 3))
-    plain, augmented = pool_of(process, new), pool_of(process, new, 0.5)
-    factor = np.exp(augmented.gains() - plain.gains())
-    np.testing.assert_allclose(factor, 1 - np.sqrt(0.5 / (plain.variance + 0.5)), atol=1e-5)
-
-
-def test_the_search_for_the_largest_expected_improvement_is_better_than_random_points() -> None:
-    space = Space.of({name: uniform(0, 1) for name in "abcdef"})
-    told, rng = Told(space), np.random.default_rng(0)
-    for arm in range(40):
-        told.add(space.draw(rng))
-        told.tell(arm, 1, -sum((x - 0.3) ** 2 for x in told.candidates[arm].values()))
-    pool = GaussianProcessSampler()._pool(told, rng)
-    assert pool is not None
-    points = rng.random((20_000, 6))
-    assert pool.gains().max() > pool_of(pool.process, points).gains().max()
-
-
 def test_length_scales_tell_what_matters() -> None:
     columns, _ = data(40, 2)
     process = fitted(columns, np.sin(6 * columns[:, 0]), np.zeros(40))
@@ -158,19 +107,6 @@ def test_compressed_scores_keep_their_order_and_ignore_the_scale(
     assert np.all(np.diff(values[order]) >= 0)
     scaled, _ = compressed(scale * np.array(scores) + 1, np.zeros(len(scores)))
     np.testing.assert_allclose(scaled, values, atol=1e-4)
-
-
-def test_points_of_the_pool_are_points_of_the_space() -> None:
-    given = [
-        {"kind": ["a"], "x": uniform(0, 1), "list": [1, 2, 4]},
-        {"kind": ["b"], "word": ["u", "v", "w"], "y": uniform(0, 1)},
-    ]
-    space, rng = Space.of(given), np.random.default_rng(0)
-    axes = Axes.of(space)
-    points = axes.random(200, rng)
-    points = np.concatenate([points, axes.steps(points[:5], 200, (0.05, 0.2), rng)])
-    for point in points:
-        np.testing.assert_allclose(space.point_of(space.params_at(point)), point, atol=1e-9)
 
 
 def peak(params: dict[str, float]) -> float:
@@ -224,22 +160,6 @@ def test_candidates_of_one_batch_differ_in_the_same_way() -> None:
     assert sorted(params["x"] for params in made) == pytest.approx([0.25, 0.75], abs=0.1)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e307])
-def test_scores_may_be_tiny_or_huge(scale: float) -> None:
-    scores = np.random.default_rng(0).normal(size=20)
-    values, _ = compressed(scores, KNOWN)
-    np.testing.assert_allclose(compressed(scale * scores, 0 * KNOWN)[0], values)
-
-
-def test_the_variance_of_a_compressed_score_is_less_below_the_median() -> None:
-    scores = np.random.default_rng(0).normal(size=20)
-    for scale in (1e-3, 1.0, 1e6):
-        values, variances = compressed(scale * scores, np.full(20, (1e-6 * scale) ** 2))
-        nearby, _ = compressed(scale * (scores + 1e-6 * np.eye(20)[3]), KNOWN)
-        assert variances[3] == pytest.approx((nearby[3] - values[3]) ** 2, rel=0.2)
-        assert np.all(variances[values >= 0] >= variances.max() * (1 - 1e-9))
-
-
 def test_regions_in_which_fits_fail_are_avoided() -> None:
     told, rng = Told(Space.of({"a": uniform(0, 1), "b": uniform(0, 1)})), np.random.default_rng(0)
     for _ in range(10):
@@ -249,19 +169,6 @@ def test_regions_in_which_fits_fail_are_avoided() -> None:
             score = np.nan if has_failed else -((params["a"] - 0.4) ** 2)
             told.tell(len(told.candidates) - 1, 1, score)
     assert np.mean([params["a"] > 0.5 for params in told.candidates[20:]]) < 0.2
-
-
-def test_a_level_with_too_few_scores_is_left_out() -> None:
-    """At the largest level, 8 candidates were fitted, and one of them failed."""
-    told = told_of_two_peaks()
-    for arm in range(8):
-        told.tell(arm, 3, np.nan if arm == 2 else float(arm))
-    sampler = GaussianProcessSampler(share_random=1e-9, min_told=8)
-    [first] = sampler.propose(told, 1, np.random.default_rng(0))
-    assert min(abs(first["x"] - 0.25), abs(first["x"] - 0.75)) < 0.1
-    told.tell(2, 3, 2.0)
-    [first] = sampler.propose(told, 1, np.random.default_rng(0))
-    assert first["x"] > 0.9
 
 
 def test_equal_scores_teach_nothing() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import (
-    beta,
     binom,
     expon,
     geom,
@@ -85,24 +84,6 @@ def test_numbers_are_in_order_and_other_values_as_given(values: Any, expected: A
     assert space.dimensions[0].is_ordered == isinstance(expected[0], float)
 
 
-def test_equal_values_of_different_types_are_different() -> None:
-    space = Space.of({"max_features": [1, 1.0, True, 1]})
-    assert space.size == 3
-    assert len({space.key({"max_features": value}) for value in (1, 1.0, True)}) == 3
-    assert len({space.key({"columns": value}) for value in ((0, 1), (False, True))}) == 2
-
-
-def test_a_scalar_of_numpy_equals_that_of_python() -> None:
-    values = np.array([0.1, 1.0, np.nan])
-    space = Space.of({"a": values, "b": np.arange(3), "c": np.array(["x", "y"])})
-    assert space.size == 18
-    for a in values.tolist():
-        params = {"a": a, "b": 1, "c": "y"}
-        point = space.point_of(params)
-        assert point is not None
-        assert space.key(space.params_at(point)) == space.key(params)
-
-
 def test_estimators_and_arrays_are_themselves() -> None:
     values = [SVC(), SVC(), np.arange(3), np.arange(3)]
     space = Space.of({"a": values})
@@ -111,14 +92,6 @@ def test_estimators_and_arrays_are_themselves() -> None:
         point = space.point_of({"a": value})
         assert point is not None
         assert space.params_at(point)["a"] is value
-
-
-@pytest.mark.parametrize(
-    "params",
-    [{"a": 2.0}, {"a": "x"}, {"a": None}, {"a": np.nan}, {"b": 0.5}, {"a": 0.5, "b": 1}, {}],
-)
-def test_what_is_outside_has_no_point(params: Any) -> None:
-    assert Space.of({"a": uniform(0, 1)}).point_of(params) is None
 
 
 def test_dicts_share_the_axes_of_equal_values() -> None:
@@ -140,16 +113,6 @@ def test_dicts_share_the_axes_of_equal_values() -> None:
     assert linear[names.index("gamma")] == 0.5
 
 
-def test_candidates_of_a_grid_by_number() -> None:
-    space = Space.of([{"a": [1, 2, 3], "b": ["x", "y"]}, {"c": [4, 5]}])
-    assert space.size == 8
-    all_of_them = [space.candidate(i) for i in range(8)]
-    assert len({space.key(params) for params in all_of_them}) == 8
-    assert list(all_of_them[0]) == ["a", "b"]
-    with pytest.raises(IndexError, match="candidate 8"):
-        space.candidate(8)
-
-
 def test_a_grid_of_a_billion_costs_nothing() -> None:
     space = Space.of({f"p{i}": list(range(10)) for i in range(9)})
     assert space.size == 10**9
@@ -168,13 +131,6 @@ def test_a_space_with_few_values_and_no_known_end_repeats_in_the_end() -> None:
     drawn = RandomSampler().propose(told, 4, np.random.default_rng(0))
     assert sorted(params["a"] for params in drawn[:2]) == [0, 1]
     assert len(drawn) == 4
-
-
-def test_random_candidates_are_spread_as_the_distribution() -> None:
-    told = Told(Space.of({"a": norm(0, 1), "b": randint(0, 4)}))
-    drawn = RandomSampler().propose(told, 2000, np.random.default_rng(0))
-    assert np.mean([params["a"] < 1 for params in drawn]) == pytest.approx(0.841, abs=0.03)
-    assert np.mean([params["b"] == 2 for params in drawn]) == pytest.approx(0.25, abs=0.04)
 
 
 def test_no_dict_is_refused() -> None:
@@ -216,16 +172,6 @@ def test_finds_the_best_of_a_smooth_function_sooner_than_chance() -> None:
 def test_refuses_parameters(sampler_class: Any, wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*, got "):
         sampler_class(**wrong)
-
-
-@pytest.mark.parametrize("bounded", [uniform(2, 5), loguniform(0.01, 100), beta(2, 2)])
-def test_the_bounds_of_a_distribution_are_in_its_space(bounded: Any) -> None:
-    space = Space.of({"x": bounded})
-    low, high = bounded.support()
-    assert space.point_of({"x": low}) == [0.0]
-    assert space.point_of({"x": high}) == [1.0]
-    assert space.point_of({"x": high + 0.01}) is None
-    assert space.point_of({"x": low - 0.01}) is None
 
 
 def test_a_listed_distribution_is_a_finite_space() -> None:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
@@ -48,20 +47,6 @@ def test_every_named_policy_finds_the_best_within_the_budget(name):
     assert search.n_fits_ + search.n_fits_left_ == 80
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     assert search.cv_results_["n_fits"].min() >= 1
-
-
-@ignore_doubt
-@pytest.mark.parametrize("name", POLICIES)
-def test_the_result_does_not_depend_on_the_workers(name):
-    X, y = load_wine(return_X_y=True)
-    grid = {"max_depth": [1, 2, 3, 4], "max_features": [2, 5]}
-    tree = DecisionTreeClassifier()
-    one = search_by(name, tree, grid).fit(X, y)
-    with parallel_config(backend="threading", n_jobs=3):
-        three = search_by(name, tree, grid).fit(X, y)
-    for key in ("n_fits", "mean_test_score"):
-        np.testing.assert_array_equal(one.cv_results_[key], three.cv_results_[key])
-    assert one.best_params_ == three.best_params_
 
 
 @dataclass(frozen=True)
@@ -213,25 +198,9 @@ def test_every_name_is_in_the_documentation():
     assert set(re.findall(r'``"(\w+)"``', listed)) == set(NAMES)
 
 
-def test_the_plan_of_a_policy_without_stages_is_one_row():
-    search = BanditSearchCV(
-        Known(), {"value": [0.1, 0.2, 0.3]}, policy="ucb1", scoring="accuracy", n_fits=12
-    )
-    plan = search.plan(*data())
-    assert plan.to_dict("list") == {"stage": [0], "n_candidates": [3], "n_fits": [12]}
-    assert search.fit(*data()).n_fits_ == 12
-
-
 @pytest.mark.parametrize("policy", ["ucb1", "successive_rejects"])
 def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed(policy):
     grid = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
     search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_fits=50, scoring="accuracy")
     with pytest.raises(ValueError, match=r"=50 is too small to .* 1000000000 "):
         search.fit(*data())
-
-
-def test_a_policy_that_plans_its_candidates_refuses_another_number_of_them():
-    policy = Hyperband(max_candidates=3)
-    search = BanditSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4]}, policy=policy)
-    with pytest.raises(ValueError, match="n_candidates=3 must be left out for policy=Hyperband"):
-        search.set_params(n_candidates=3, resource="n_samples").fit(*data())

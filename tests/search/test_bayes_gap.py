@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid, PredefinedSplit
+from sklearn.model_selection import ParameterGrid
 
-from search.common import Constant, Known, data, numbered
+from search.common import Constant, numbered
 from sklearn_halving import BanditSearchCV, BayesGapSearchCV
 from sklearn_halving.policies import BayesGap
 
@@ -64,23 +64,6 @@ def gap_search(covariance, grid=GRID, noise=0.0, n_fits=30, **fields):
 
 def column(search, name):
     return search.cv_results_[name]
-
-
-def table(search):
-    """Return what two equal searches have in common."""
-    kept = {k: str(v) for k, v in search.cv_results_.items() if not k.endswith("_time")}
-    return (
-        kept,
-        sorted(pulls_of(search)),
-        search.best_params_,
-        search.best_score_,
-        search.regret_bounds_.tolist(),
-    )
-
-
-def pulls_of(search):
-    """Return candidate, split and score, in the order in which they came back."""
-    return search.history_[["candidate", "split", "test_score"]].to_numpy().tolist()
 
 
 # ------------------------------------------------------------------------------ the choice
@@ -183,29 +166,6 @@ def test_candidates_that_fail_rank_last():
     assert value_of(search.best_params_) > 0.5
 
 
-# -------------------------------------------------------------------- budgets and candidates
-
-
-@pytest.mark.parametrize(
-    ("n_candidates", "n_pulls"), [(1, 5), (3, 15), (4, 20), (80, 20), (160, 40), (1000, 100)]
-)
-def test_default_budget(n_candidates, n_pulls):
-    search = BayesGapSearchCV(Known(), {"value": np.linspace(0, 1, n_candidates)})
-    plan = search.plan(*data())
-    assert plan[["n_candidates", "n_fits"]].to_numpy().tolist() == [[n_candidates, n_pulls]]
-
-
-def test_splits_that_come_to_an_end():
-    X, y = numbered(60)
-    cv = PredefinedSplit(np.arange(60) % 2)
-    search = surface_search({"b": [2, 3, 4]}, cv=cv, n_fits="auto").fit(X, y)
-    assert column(search, "n_fits").tolist() == [2, 2, 2]
-    assert search.n_fits_left_ == 0
-    assert search.plan(X, y)["n_fits"].tolist() == [6]
-    with pytest.raises(ValueError, match="n_fits=7 is too large for"):
-        surface_search({"b": [2, 3, 4]}, cv=cv, n_fits=7).fit(X, y)
-
-
 # --------------------------------------------------------------------------------- kernels
 
 
@@ -233,14 +193,6 @@ def test_bad_input_is_refused_before_any_fit(params, message):
 
 
 # ----------------------------------------------------------------------------- reproducibility
-
-
-def test_fits_under_way_count():
-    X, y = numbered(60)
-    one, four = (pulls_of(surface_search(noise=0.05, fits_in_flight=n).fit(X, y)) for n in (1, 4))
-    assert one[0] == four[0]
-    assert one != four
-    assert len({candidate for candidate, _, _ in four[:4]}) == 4
 
 
 def test_a_model_without_numbers_is_warned_of():

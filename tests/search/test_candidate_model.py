@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bernoulli, loguniform, norm, randint, uniform
+from scipy.stats import loguniform, randint, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import ParameterGrid
@@ -23,9 +22,7 @@ from sklearn_halving.search._candidate_model import (
     make_prior,
 )
 
-HALF = pytest.approx(0.5)
 each_kernel = pytest.mark.parametrize("kernel", ["squared_exponential", "matern"])
-without_numbers = pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 
 
 def features(space):
@@ -52,11 +49,6 @@ def matrix_of(prior):
     return np.column_stack([prior.column(arm) for arm in range(len(prior.diagonal))])
 
 
-def prior_of(space, kernel="squared_exponential"):
-    spaces = space if isinstance(space, list) else [space]
-    return matrix_of(make_prior(kernel, list(ParameterGrid(spaces)), spaces))
-
-
 # ---------------------------------------------------------------------------------- numbers
 
 
@@ -79,32 +71,6 @@ def prior_of(space, kernel="squared_exponential"):
 )
 def test_lists_of_numbers(values, expected):
     np.testing.assert_allclose(column(values), expected, rtol=1e-6, atol=1e-12)
-
-
-def test_distributions_are_scaled_by_their_quantiles():
-    spaces = [{"a": uniform(2, 8), "b": loguniform(1e-4, 1), "c": norm(), "d": randint(1, 6)}]
-    candidates = [
-        {"a": 2.0, "b": 1e-4, "c": 0.0, "d": 1},
-        {"a": 4.0, "b": 1e-3, "c": -10.0, "d": 2},
-        {"a": 10.0, "b": 1.0, "c": 10.0, "d": 5},
-    ]
-    expected = [[0, 0, 0.5, 0], [0.25, 0.25, 0, 0.25], [1, 1, 1, 1]]
-    np.testing.assert_allclose(make_features(candidates, spaces).matrix, expected, atol=1e-12)
-
-
-class Fair:
-    """A distribution of which no more is known than that it can be drawn from."""
-
-    def rvs(self, random_state=None):
-        return random_state.choice([1.0, 10.0, 100.0])
-
-
-def test_what_does_not_vary_has_no_column():
-    found = features({"a": [3], "b": [1, 2], "c": ["x"], "d": [None]})
-    assert found.names == ("b",)
-    assert found.matrix.shape == (2, 1)
-    assert features({"a": [3]}).matrix.shape == (1, 0)
-    assert prior_of({"a": [3]}) == [[1.0]]
 
 
 # ------------------------------------------------------------------------------- categories
@@ -132,13 +98,6 @@ def test_what_does_not_vary_has_no_column():
 def test_two_categories_are_half_a_range_apart(values):
     between = distances({"a": values})
     np.testing.assert_allclose(between, 0.5 * (1 - np.eye(len(values))), atol=1e-12)
-
-
-@pytest.mark.parametrize("values", [[1, 1.0], [1, 1.0, "sqrt"]])
-def test_a_whole_number_and_an_equal_share_are_categories(values):
-    """max_features=1 is one column, 1.0 is all of them."""
-    assert distances({"a": values})[0, 1] == HALF
-    assert features({"a": [1, np.int64(1)]}).matrix.shape[1] == 0
 
 
 def test_a_value_without_features_is_named_with_its_candidate():
@@ -173,27 +132,7 @@ def test_branches_are_as_alike_as_they_may_be(kernel, share):
     np.testing.assert_allclose(among, found[np.ix_(some, some)])
 
 
-@without_numbers
-def test_predictors_of_one_grid_are_branches_and_transformers_are_not():
-    space = {"scale": [StandardScaler(), "passthrough"], "model": [Ridge(), Ridge(2), Lasso()]}
-    found, covariance = features(space), prior_of(space)
-    candidates = list(ParameterGrid(space))
-    for one, other in itertools.product(range(6), repeat=2):
-        alike = type(candidates[one]["model"]) is type(candidates[other]["model"])
-        assert (found.branch[one] == found.branch[other]) == alike
-        assert (covariance[one, other] > 0) == alike
-
-
 # ---------------------------------------------------------------------------------- kernels
-
-
-def test_built_in_kernels():
-    space = {"a": [0, 1, 2, 3, 4]}
-    steps = np.arange(5) / 4 * np.sqrt(8)
-    np.testing.assert_allclose(prior_of(space)[0], np.exp(-0.5 * steps**2))
-    root = np.sqrt(5) * steps
-    expected = (1 + root + root**2 / 3) * np.exp(-root)
-    np.testing.assert_allclose(prior_of(space, "matern")[0], expected)
 
 
 @each_kernel
@@ -236,11 +175,3 @@ def test_candidates_are_spread_evenly():
     again = draw_evenly(spaces, 64, np.random.RandomState(0))
     other = draw_evenly(spaces, 64, np.random.RandomState(1))
     assert drawn == again != other
-
-
-@pytest.mark.parametrize(
-    "spaces",
-    [[{"a": Fair(), "b": uniform()}], [{"a": bernoulli(0.5)}], [{"a": uniform()}, {"a": [1, 2]}]],
-)
-def test_not_every_space_has_quantiles_without_repetition(spaces):
-    assert draw_evenly(spaces, 4, np.random.RandomState(0)) is None

@@ -91,13 +91,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.full
-@pytest.mark.filterwarnings("default")
-@scikit_learn_checks(first=False)
-def test_scikit_learn_checks_with_other_estimators(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("check", [check_dtype_object, check_fit2d_1sample])
 @pytest.mark.parametrize("search_class", [*SEARCHES, GridSearchCV])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from scipy.stats import loguniform, uniform
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from search.common import Known, data
@@ -80,13 +78,3 @@ def test_a_target_that_only_the_estimator_understands():
     ).fit(np.zeros((300, 1)), y)
     early, last = splits_of_rungs(fitted)
     assert early == last == [0, 1, 2]
-
-
-@pytest.mark.parametrize(("is_sorted", "n_splits"), [(True, 5), (False, 1)])
-def test_a_fold_that_is_not_like_the_others_is_not_enough(is_sorted, n_splits):
-    """The folds of a regressor are not shuffled by default, and rows may be sorted."""
-    y = np.random.default_rng(0).normal(size=800)
-    y = np.sort(y) if is_sorted else y
-    search = HyperbandSearchCV(Ridge(), {"alpha": loguniform(1e-3, 1e3)}, random_state=0)
-    early, _ = splits_of_rungs(search.fit(y[:, np.newaxis], y))
-    assert len(early) == n_splits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import rv_discrete, uniform
+from scipy.stats import rv_discrete
 
 from sklearn_halving import HyperbandSearchCV
 from tests.search.common import Noisy, numbered
@@ -38,21 +38,6 @@ def test_equal_finalists_count_once():
     assert (results["param_value"][full] == 0.5).sum() > 1
     assert search.best_params_ == {"value": 0.5}
     assert search.best_probability_ > 0.85
-
-
-def test_candidates_that_were_dropped_after_one_split_do_not_count():
-    search = HyperbandSearchCV(
-        Noisy(noise_sd=0.1, split_sd=0.3), {"value": uniform(0, 0.5)}, n_loops=4, random_state=0
-    ).fit(X, Y)
-    results = search.cv_results_
-    full = results["n_resources"] == results["n_resources"].max()
-    n_scores = sum(~np.isnan(results[f"split{i}_test_score"][full]) for i in range(5))
-    assert set(n_scores) == {1, 5}
-    complete = results["mean_test_score"][full][n_scores == 5]
-    assert f": {results['mean_test_score'][full].max():.4}" not in search.summary()
-    assert f": {complete.max():.4}*" in search.summary()
-    assert np.isfinite(search._table.statistics.mean).sum() == (n_scores == 5).sum()
-    assert 0 < search.best_probability_ < 1
 
 
 @pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import uniform
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import HyperbandSearchCV
-from tests.search.common import FITS, Known, Recording, numbered
+from tests.search.common import FITS, Recording, numbered
 
 TREE = DecisionTreeClassifier(random_state=0)
 DEPTHS = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 2, 5, 10]}
@@ -100,30 +98,6 @@ def test_one_or_two_candidates_are_searched_as_by_grid_search(grid):
     assert ours.best_index_ == theirs.best_index_
 
 
-def test_a_race_has_one_row_a_candidate_and_ranks_the_finalists_first():
-    X, y = numbered(60)
-    search = HyperbandSearchCV(Known(), grid_of(9), random_state=0).fit(X, y)
-    results = pd.DataFrame(search.cv_results_)
-    assert results["candidate"].tolist() == list(range(9))
-    assert results["iter"].tolist() == 6 * [0] + 3 * [1]
-    assert results["rank_test_score"].tolist() == [9, 8, 7, 6, 5, 4, 3, 2, 1]
-    n_splits = results.filter(regex="^split").notna().sum(axis=1)
-    assert n_splits.tolist() == 6 * [2] + 3 * [5]
-    assert search.n_fits_ == 9 * 2 + 3 * 3
-
-
-def test_subsets_have_as_many_rows_as_columns_and_some_of_each_class():
-    def levels(n_columns, n_classes):
-        X, y = np.zeros((2000, n_columns)), np.arange(2000) % n_classes
-        search = HyperbandSearchCV(LogisticRegression(), {"C": np.logspace(-3, 3, 30)})
-        return search.plan(X, y)["n_resources"].unique().tolist()
-
-    assert levels(5, 2) == [200, 400, 800, 1600]
-    assert levels(500, 2) == [800, 1600]
-    assert levels(1700, 2) == [200, 400, 800, 1600]  # no level has as many rows as columns
-    assert levels(5, 50) == [800, 1600]
-
-
 def test_iterations_have_the_same_plan_in_their_units():
     X, y = load_wine(return_X_y=True)
     forest = RandomForestClassifier(n_estimators=40, random_state=0)
@@ -148,25 +122,6 @@ def test_what_contradicts_one_bracket_is_refused():
     search.set_params(param_distributions=distributions, random_state=0, min_resources=10).plan(
         X, y
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_candidates": 10}, "20 of the 30 .* Without n_candidates"),
-        (
-            {"brackets": [0]},
-            r"27 of the 30 .* starts 3 of them\. Without n_candidates and with brackets='auto'",
-        ),
-        ({"brackets": "all", "n_candidates": 5}, "25 of the 30 .* Without n_candidates"),
-    ],
-)
-def test_candidates_that_are_left_out_are_counted_with_the_parameter_that_changes_it(
-    options, message
-):
-    search = HyperbandSearchCV(Known(), grid_of(30), random_state=0, **options)
-    with pytest.warns(UserWarning, match=message):
-        search.fit(*numbered(60))
 
 
 def test_plan_and_summary_state_the_cost_beside_grid_search():

@@ -107,9 +107,6 @@ def check_plan(plan, search):
         assert row["n_resources"].iloc[-1] == plan["n_resources"].max()
 
 
-# ------------------------------------------------------------------------------------- row subsets
-
-
 # --------------------------------------------------------------------------------------- bad input
 
 FOREST = RandomForestClassifier(n_estimators=27)
@@ -198,25 +195,6 @@ class Known2(Known):
         self.other = other
 
 
-@pytest.mark.parametrize("space", [{"value": [1, 2, 3, 4]}, {"value": randint(1, 5)}])
-def test_a_small_space_is_used_whole_and_said_to_be_small(space):
-    X, y = numbered(120)
-    search = HyperbandSearchCV(Known(), space, brackets="all", cv=KFold(2), random_state=0)
-    with pytest.warns(UserWarning, match="4 candidates, fewer than the brackets") as caught:
-        search.fit(X, y)
-    assert len(caught) == 1
-    assert "starts all of them, with 26 fits in total." in str(caught[0].message)
-    assert search.n_fits_ <= 26
-    results = search.cv_results_
-    widest = (results["bracket"] == results["bracket"].max()) & (results["iter"] == 0)
-    assert [results["params"][row]["value"] for row in np.flatnonzero(widest)] == [1, 2, 3, 4]
-    for bracket in set(results["bracket"]):
-        rows = np.flatnonzero((results["bracket"] == bracket) & (results["iter"] == 0))
-        values = [results["params"][row]["value"] for row in rows]
-        assert len(set(values)) == len(values)
-    assert search.best_params_ == {"value": 4}
-
-
 def test_the_candidates_are_those_of_randomized_search():
     X, y = numbered(120)
     search = HyperbandSearchCV(
@@ -232,9 +210,6 @@ def test_the_candidates_are_those_of_randomized_search():
     first = np.flatnonzero(results["iter"] == 0)
     drawn = [results["params"][row] for row in first]
     assert drawn == list(ParameterSampler(VALUES, n_iter=17, random_state=3))
-
-
-# -------------------------------------------------------------------------------------- the choice
 
 
 # -------------------------------------------------------------------------------------- rescaling
@@ -309,21 +284,6 @@ def test_rungs_of_distributions_have_enough_rows(n_rows, n_columns, n_classes, l
     assert plan.loc[plan["rung"] == 0, "n_candidates"].tolist() == widths
 
 
-@pytest.mark.parametrize("brackets", ["auto", "all", "most_exploratory", [1]])
-@pytest.mark.parametrize("n_rows", [300, 500, 5000])
-def test_a_loop_has_at_most_n_candidates_and_more_of_them_are_never_fewer(n_rows, brackets):
-    X, y = table(n_rows)
-    search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, brackets=brackets, random_state=0)
-    n_started = []
-    for n_candidates in (4, 8, 9, 17, 26, 50, 100, 10_000):
-        plan = search.set_params(n_candidates=n_candidates).plan(X, y)
-        n_started.append(plan.loc[plan["rung"] == 0, "n_candidates"].sum())
-        assert n_started[-1] <= n_candidates
-    assert n_started == sorted(n_started)
-    plan = search.set_params(n_candidates=None).plan(X, y)
-    assert n_started[-1] == plan.loc[plan["rung"] == 0, "n_candidates"].sum()
-
-
 def test_with_one_level_candidates_race_and_cost_as_much_as_the_brackets_of_large_data():
     search = HyperbandSearchCV(LogisticRegression(), RATES_OF_C, random_state=0)
     with pytest.warns(UserWarning, match=r"has 80 rows, .* at least 50. All candidates are"):
@@ -350,12 +310,3 @@ def test_the_number_of_loops_does_not_change_the_first_ones():
     pd.testing.assert_frame_equal(rows(4, 2), rows(2, 2))
     pd.testing.assert_frame_equal(rows(2, 1), rows(1, 1))
     assert not set.intersection(*rows(4, 4).groupby("loop")["param_value"].agg(set))
-
-
-def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
-    X, y = numbered(60)
-    search = loops_of(2, time_budget="1h", verbose=1).fit(X, y)
-    plan = search.plan(X, y)
-    assert plan.attrs["at_most"]
-    first, *_ = capsys.readouterr().out.splitlines()
-    assert f"at most {plan['n_fits'].sum():,} fits" in first

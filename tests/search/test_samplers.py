@@ -11,7 +11,6 @@ from joblib import parallel_config
 from scipy.stats import loguniform, randint, uniform
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,7 +27,6 @@ from sklearn_halving import (
 )
 from sklearn_halving.samplers import RandomSampler
 
-THREE_SPLITS = [*KFold(3).split(X)]
 search_of, race_of, halving_of, gap_of = (
     partial(sampled, kind) for kind in ("hyperband", "race", "halving", "gap")
 )
@@ -89,30 +87,6 @@ def test_a_search_that_was_broken_off_ends_as_one_in_one_piece(kind, at, sampler
     assert table(resumed) == table(unbroken)
 
 
-def test_the_default_is_a_gaussian_process_for_distributions(tmp_path):
-    by_default = search_of("auto").fit(X, Y)
-    by_name = search_of("gaussian_process", checkpoint=tmp_path / "journal").fit(X, Y)
-    assert HyperbandSearchCV(Steady(), SPACE).sampler == "auto"
-    assert table(by_default) == table(by_name)
-    resumed = search_of("auto", checkpoint=tmp_path / "journal").fit(X, Y)
-    assert table(resumed) == table(by_name)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_candidates_gather_around_the_best(sampler):
-    """The same fits as with random candidates, over five seeds, and a better winner."""
-    best = {
-        name: np.mean(
-            [
-                search_of(name, Peak(), PEAK, n_loops=8, random_state=seed).fit(X, Y).best_score_
-                for seed in range(5)
-            ]
-        )
-        for name in ("random", sampler)
-    }
-    assert best[sampler] > 0.6 * best["random"]
-
-
 def test_candidates_of_a_bracket_are_made_of_earlier_brackets_but_the_one_before():
     seen = []
 
@@ -155,28 +129,6 @@ def test_conditions_and_estimators_as_values(sampler):
     assert search.predict(features).shape == (200,)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"random_state": 1}, r"random_state \(0 before, 1 now\)"),
-        ({"sampler": "random"}, r"sampler \('gaussian_process' before, 'random' now\)"),
-        ({"early_splits": "all"}, r"early_splits \('auto' before, 'all' now\)"),
-        ({"cv": 4}, r"splits \([^)]*\)"),
-        ({"space": {"value": uniform(0, 2)}}, "param_distributions"),
-        ({"n_candidates": 5, "cv": 4}, r"n_candidates \(17 before, 5 now\); splits \([^)]*\)"),
-    ],
-)
-def test_only_the_settings_that_were_changed_are_named(change, told, tmp_path):
-    settings = {"sampler": "gaussian_process", "cv": 5, "checkpoint": tmp_path / "journal"}
-
-    def fit(**params):
-        sampled("hyperband", params.pop("sampler"), n_loops=1, **params).fit(X, Y)
-
-    fit(**settings)
-    with pytest.raises(ValueError, match=rf"these settings differ: {told}\. Use the settings"):
-        fit(**settings | change)
-
-
 # ------------------------------------------------------------------ one candidate at a time
 
 
@@ -213,15 +165,6 @@ def test_over_distributions_both_searches_are_the_race(n_fits, n_made):
     assert halving.cv_results_["params"][0] == {"value": 0.25}
     assert halving.n_fits_ == halving.plan(X, Y)["n_fits"].sum() == n_made
     assert 0 <= halving.best_probability_ <= 1
-
-
-@pytest.mark.filterwarnings("ignore:There are only 3 candidates")
-@pytest.mark.parametrize("of", [halving_of, race_of, gap_of])
-@pytest.mark.parametrize(("cv", "n_splits"), [(4, 25), (30, 30), (None, 25), (THREE_SPLITS, 3)])
-def test_a_winner_has_at_most_25_splits_or_those_that_cv_stands_for(of, cv, n_splits):
-    space = {"value": [0.1, 0.2, 0.9]}
-    search = of("gaussian_process", space=space, cv=cv, n_fits=3 * n_splits).fit(X, Y)
-    assert search.cv_results_["n_fits"][search.best_index_] == n_splits
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,6 @@ def randomness(n_problems: int = 1, seed: int = 0, first: int = 0) -> Randomness
     return Randomness.of(np.random.SeedSequence(seed), n_problems, first)
 
 
-def test_the_same_name_gives_the_same_number() -> None:
-    all_of_them = randomness(5)
-    numbers = all_of_them.uniform(np.arange(5), 3, 1, 4)
-    assert numbers.tolist() == randomness(5).uniform(np.arange(5), 3, 1, 4).tolist()
-    one_by_one = [randomness(1, first=i).uniform(0, 3, 1, 4)[0] for i in range(5)]
-    assert numbers.tolist() == one_by_one
-
-
 @pytest.mark.parametrize("place", range(4))
 def test_every_part_of_a_name_counts(place: int) -> None:
     name = [np.zeros(N, dtype=int) for _ in range(4)]
@@ -36,13 +28,6 @@ def test_every_part_of_a_name_counts(place: int) -> None:
     assert kstest(numbers, "uniform").pvalue > 1e-4
     # Neighbours: 5 standard errors of a correlation.
     assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 5 / np.sqrt(N)
-
-
-def test_names_that_differ_in_two_places_are_not_mixed_up() -> None:
-    arm, repetition = np.meshgrid(np.arange(150), np.arange(150))
-    numbers = randomness().uniform(0, arm, repetition)
-    assert len(np.unique(numbers)) == numbers.size
-    assert abs(np.corrcoef(numbers.ravel(), numbers.T.ravel())[0, 1]) < 5 / 150
 
 
 def test_seeds_differ() -> None:
@@ -80,11 +65,3 @@ def test_running_means_belong_to_one_sequence(levels: list[int]) -> None:
     assert covariance[0, 0] == pytest.approx(a, rel=6 * np.sqrt(2 / n))
     assert covariance[1, 1] == pytest.approx(b, rel=6 * np.sqrt(2 / n))
     assert abs(covariance[0, 1] - a) < 6 * np.sqrt((a * b + a * a) / n)
-
-
-def test_a_running_mean_does_not_depend_on_what_else_is_asked_for() -> None:
-    zero = np.zeros(4, dtype=int)
-    level = np.array([1, 5, 64, 1000])
-    together = running_mean_noise(randomness(), zero, Pulls(zero, level, zero))
-    alone = [running_means([k], 1)[0, 0] for k in level.tolist()]
-    assert together.tolist() == alone

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import randint
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import BanditSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import VarianceHalvingSearchCV
 from sklearn_halving.policies import (
-    Hyperband,
     SuccessiveHalving,
     SuccessiveRejects,
     UniformAllocation,
@@ -19,13 +17,6 @@ from sklearn_halving.policies import (
 from sklearn_halving.simulation import RecordedScores, simulate
 
 TABLE = np.array([[0.5, 0.7, 0.6], [0.9, 0.4, 0.8], [0.1, 0.2, 0.3]])
-
-
-def test_a_candidate_is_worth_its_mean() -> None:
-    result = simulate(UniformAllocation(300), RecordedScores(TABLE), n_problems=50)
-    assert set(result.recommended.tolist()) <= {0, 1}
-    assert result.regret[result.recommended == 0] == pytest.approx(0.1)
-    assert result.is_mistake.tolist() == (result.recommended != 1).tolist()
 
 
 def test_recorded_splits_are_played_as_they_are() -> None:
@@ -48,14 +39,6 @@ def test_common_splits_are_common() -> None:
     assert common.is_mistake.sum() == 0
     own = simulate(UniformAllocation(3), RecordedScores(scores, splits="own"), n_problems=200)
     assert own.mistake_probability.value > 0.4
-
-
-def test_own_splits_need_no_complete_table() -> None:
-    scores = np.array([[1.0, np.nan, np.nan], [0.5, np.nan, 0.7], [0.1, 0.2, 0.3]])
-    result = simulate(UniformAllocation(9), RecordedScores(scores, splits="own"), n_problems=50)
-    assert result.recommended.tolist() == [0] * 50
-    with pytest.raises(ValueError, match=r"asked for candidate \d on split \d at level 1"):
-        simulate(UniformAllocation(9), RecordedScores(scores), n_problems=50)
 
 
 def test_shuffling_is_fair_to_equal_candidates() -> None:
@@ -134,27 +117,6 @@ def test_candidates_of_a_history_keep_their_numbers() -> None:
     gappy = RecordedScores.from_history(history.drop(index=3))
     with pytest.raises(ValueError, match="asked for candidate 20 on split 1 at"):
         simulate(UniformAllocation(60), gappy, n_problems=5)
-
-
-def test_numbers_of_candidates_without_a_meaning_are_refused() -> None:
-    scores = np.eye(2)
-    assert RecordedScores(scores).candidates.tolist() == [0, 1]
-    for bad in ([1, 1], [-1, 2], [0], ["a", "b"], [0.5, 1.0], 3):
-        with pytest.raises(ValueError, match="candidates must be 2 different whole numbers"):
-            RecordedScores(scores, candidates=bad)
-
-
-def test_hyperband_replayed_on_its_own_history() -> None:
-    space = {"max_depth": randint(1, 20), "min_samples_leaf": randint(1, 20)}
-    tree = DecisionTreeClassifier(random_state=0)
-    rungs = {"resource": "n_samples", "min_resources": 8, "max_resources": 72}
-    policy = Hyperband(factor=3, select="all_rungs")
-    search = BanditSearchCV(tree, space, policy=policy, cv=2, random_state=3, **rungs).fit(X, Y)
-    recorded = RecordedScores.from_history(search.history_, splits="recorded")
-    replay = simulate(policy, recorded, n_problems=1)
-    assert recorded.levels == (8, 24, 72)
-    assert replay.n_pulls.tolist() == [len(search.history_)]
-    assert replay.recommended.tolist() == [search.cv_results_["candidate"][search.best_index_]]
 
 
 def test_a_history_without_the_scores_is_refused() -> None:

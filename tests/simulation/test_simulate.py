@@ -10,10 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.datasets import load_iris
-from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
     EXP3,
     HOO,
@@ -86,13 +83,6 @@ def test_the_same_seed_gives_the_same_result(policy: Any, world: Any) -> None:
     assert_same(first, simulate(policy, world, 9, seed=np.random.SeedSequence(5)))
 
 
-@pytest.mark.parametrize("world", [GAUSSIAN, BERNOULLI, CURVES], ids=lambda w: type(w).__name__)
-def test_another_seed_gives_another_result(world: Any) -> None:
-    policy = UniformAllocation(16)
-    first, other = (simulate(policy, world, 50, seed) for seed in (5, 6))
-    assert first.recommended.tolist() != other.recommended.tolist()
-
-
 @pytest.mark.parametrize(("policy", "world"), PLAYS, ids=IDS)
 def test_a_batch_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
     """Against a plain loop over problems without a batch axis."""
@@ -123,13 +113,6 @@ def play_alone(
     return int(policy.recommend(state)), n_pulls
 
 
-@pytest.mark.walk
-@pytest.mark.parametrize("size", [1, 4])
-@pytest.mark.parametrize(("policy", "world"), PLAYS[:-1], ids=IDS[:-1])
-def test_the_size_of_a_batch_is_irrelevant(policy: Any, world: Any, size: int) -> None:
-    assert_same(simulate(policy, world, 9), simulate(policy, world, 9, batch_size=size))
-
-
 def test_more_problems_do_not_change_the_first() -> None:
     for policy, world in PLAYS:
         assert_same(simulate(policy, world, 12), simulate(policy, world, 5), n=5)
@@ -148,17 +131,6 @@ def test_mistakes_of_uniform_allocation_are_those_of_the_normal_distribution() -
     assert abs(result.simple_regret.value - gap * p) < 5 * gap * error
     assert result.simple_regret.standard_error == pytest.approx(gap * error, rel=0.05)
     assert result.mean_pulls == (32.0, 0.0)
-
-
-def test_a_level_is_worth_as_many_pulls() -> None:
-    """Two arms at level 16 are two arms with 16 pulls each."""
-    gap, n = 0.4, 20_000
-    world = GaussianArms([0.0, gap], max_level=16)
-    result = simulate(SuccessiveHalving(2, 32), world, n)
-    p = norm.cdf(-gap * np.sqrt(8))
-    assert abs(result.mistake_probability.value - p) < 5 * np.sqrt(p * (1 - p) / n)
-    assert result.n_pulls.tolist() == [2] * n
-    assert result.n_units.tolist() == [32] * n
 
 
 @pytest.mark.parametrize(("n", "budget"), [(16, 1000), (64, 2000), (100, 5000), (7, 60), (2, 9)])
@@ -204,44 +176,6 @@ def test_successive_halving_finds_the_best_with_the_budget_of_theorem_1(alpha: f
     assert starved.is_mistake.all(), "with little budget the curves do deceive"
 
 
-@pytest.mark.parametrize("max_level", [1, 15, 16, 17, 60])
-def test_uniform_allocation_is_right_exactly_where_theorem_3_says(max_level: int) -> None:
-    """B/n units each: right if and only if 2 gamma(B/n) < nu_2 - nu_1; gamma(t) = t^(-1/2)."""
-    limits = np.array([0.9, 0.5, 0.75, 0.0])
-    curves = LearningCurves(limits, deviation="adversarial", max_level=max_level)
-    result = simulate(UniformAllocation(4), curves, 2)
-    assert result.is_mistake.tolist() == [2 / np.sqrt(max_level) >= 0.5] * 2
-    assert result.n_units.tolist() == [4 * max_level] * 2
-
-
-def test_where_arms_are_endless_regret_is_measured_from_the_optimum() -> None:
-    curves = LearningCurves(PowerLimits(beta=1, optimum=2.0), PowerEnvelope(1), "above")
-    result = simulate(SuccessiveHalving(32, 32 * 5), curves, 4000)
-    assert result.is_mistake.sum() == 0, "no curves cross"
-    # The least of 32 uniform numbers has mean 1/33 and about that as its deviation.
-    assert abs(result.simple_regret.value - 1 / 33) < 5 / 33 / np.sqrt(4000)
-
-
-def test_a_policy_with_a_confidence_keeps_its_word() -> None:
-    world = BernoulliArms([0.9, 0.4, 0.3])
-    result = simulate(LUCB(delta=0.2), world, 400)
-    assert result.mistake_probability.value <= 0.2
-    assert result.is_confident.all()
-    hurried = simulate(LUCB(delta=0.2, max_pulls=20), world, 400)
-    assert not hurried.is_confident.any()
-    assert simulate(UniformAllocation(8), BERNOULLI, 5).is_confident is None
-
-
-def test_halving_beats_uniform_on_infinitely_many_arms() -> None:
-    """Li et al. (2018), section 4.3.2, alpha = beta = 2, at 2,000 units."""
-    limits = PowerLimits(beta=2)
-    halving = simulate(SuccessiveHalving(128, 2000), LearningCurves(limits), 500)
-    few = LearningCurves(limits, n_arms=128, max_level=2000 // 128)
-    uniform = simulate(UniformAllocation(128), few, 500)
-    assert uniform.mean_units.value <= halving.mean_units.value + 128
-    assert halving.simple_regret.value < 0.75 * uniform.simple_regret.value
-
-
 @pytest.mark.parametrize(
     ("allocation", "recorded"), [("uniform", (0.486, 0.118)), ("ucb", (0.433, 0.086))]
 )
@@ -269,40 +203,6 @@ def test_a_checkpoint_is_a_run_with_fewer_pulls() -> None:
         assert long.checkpoint_regret[:, i].tolist() == short.regret.tolist()
         assert long.checkpoint_is_mistake[:, i].tolist() == short.is_mistake.tolist()
     assert long.n_pulls.tolist() == [100] * 200
-
-
-def test_checkpoints_change_nothing() -> None:
-    for policy, world in PLAYS:
-        marked = simulate(policy, world, 8, checkpoints=[3, 20, 10**9])
-        assert_same(marked, simulate(policy, world, 8))
-        assert marked.checkpoint_regret[:, -1].tolist() == marked.regret.tolist()
-
-
-def test_a_checkpoint_before_there_is_an_answer_has_none() -> None:
-    result = simulate(SuccessiveRejects(60), GAUSSIAN, 5, checkpoints=[1, 59])
-    assert np.isnan(result.checkpoint_regret[:, 0]).all()
-    assert result.checkpoint_is_mistake[:, 0].all()
-    assert np.isfinite(result.checkpoint_regret[:, 1]).all()
-
-
-def test_checkpoints_of_pulls_at_a_level_are_those_of_the_pulls() -> None:
-    """Five units of noise 5 each are a pull of noise sqrt(5): the same problem in other units."""
-    in_units = GaussianArms([0.0] * 10, mean_sd=1, sds=5, max_level=5)
-    in_pulls = GaussianArms([0.0] * 10, mean_sd=1, sds=5**0.5)
-    by_units = simulate(VarianceHalving(300), in_units, checkpoints=[250, 500, 1000])
-    by_pulls = simulate(VarianceHalving(300), in_pulls, checkpoints=[50, 100, 200])
-    assert by_units.n_units.tolist() == [1500] * 1000
-    one, other = by_units.checkpoint_regret, by_pulls.checkpoint_regret
-    error = np.hypot(one.std(axis=0), other.std(axis=0)) / 1000**0.5
-    assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 4 * error).all()
-    assert (one.mean(axis=0)[:-1] > 1.5 * one.mean(axis=0)[1:]).all()
-
-
-def test_a_policy_with_one_plan_has_no_answer_before_its_end() -> None:
-    world = GaussianArms([0.0, 0.5, 1.0], sds=5, max_level=5)
-    result = simulate(UniformAllocation(30), world, 20, checkpoints=[1, 60, 145, 150])
-    assert np.isnan(result.checkpoint_regret[:, :3]).all()
-    assert result.checkpoint_regret[:, 3].tolist() == result.regret.tolist()
 
 
 # -------------------------------------------------------------------------- the result
@@ -472,15 +372,6 @@ def test_a_pull_that_does_not_exist_is_refused(pull: Pull, message: str) -> None
     world = RecordedScores(np.eye(3), splits="recorded")
     with pytest.raises(ValueError, match=f"policy must ask for {message} Stray"):
         simulate(Stray(9, other=pull), world, 4)
-
-
-@pytest.mark.parametrize(("pull", "message"), STRAYS[:-1])  # splits can be repeated
-def test_a_search_refuses_a_pull_that_does_not_exist(pull: Pull, message: str) -> None:
-    X, y = load_iris(return_X_y=True)
-    depths = {"max_depth": [1, 2, 3]}
-    search = BanditSearchCV(DecisionTreeClassifier(), depths, policy=Stray(9, other=pull), cv=3)
-    with pytest.raises(ValueError, match=f"policy must ask for {message} Stray"):
-        search.fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import config_context
-from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_halving.splits import RepeatedLearningTesting
 
@@ -139,45 +135,6 @@ def test_a_split_depends_on_its_repetition_alone(seed, order):
     assert all(same(one, other) for one, other in zip(fewer, in_order, strict=False))
 
 
-# --------------------------------------------------------------------- what chance does
-
-
-def test_every_row_is_tested_equally_often():
-    # StratifiedShuffleSplit would never test the class with 2 rows of 100: 0.4 rows round to 0.
-    y = np.repeat([0, 1, 2], [68, 30, 2])
-    stream = RepeatedLearningTesting(train_size=0.1, test_size=0.2, random_state=0).stream(y, y)
-    n_repetitions = 3000
-    tested = np.zeros(100)
-    for repetition in range(n_repetitions):
-        tested[stream.split(repetition)[1]] += 1
-    standard_error = np.sqrt(0.2 * 0.8 / n_repetitions)
-    assert np.all(np.abs(tested / n_repetitions - 0.2) < 4.5 * standard_error)
-
-
-def test_grouped_and_stratified_is_nearer_to_the_shares_than_chance():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), rng.integers(2, 12, 40))
-    y = (rng.random(len(groups)) < np.where(groups % 4 == 0, 0.9, 0.05)).astype(int)
-
-    def mean_errors(stratify):
-        cv = RepeatedLearningTesting(200, stratify=stratify, random_state=0)
-        tests = [test for _, test in cv.split(y, y, groups)]
-        share = [abs(y[test].mean() - y.mean()) for test in tests]
-        return np.mean(share), np.mean([abs(len(test) / len(y) - 0.2) for test in tests])
-
-    share_error, size_error = mean_errors(stratify=True)
-    assert share_error < 0.4 * mean_errors(stratify=False)[0]
-    assert size_error < 0.02
-
-
-def test_a_rare_class_of_two_groups_is_trained_on():
-    groups = np.repeat(np.arange(60), 5)
-    y = np.zeros(300, dtype=int)
-    y[[0, 299]] = 1
-    cv = RepeatedLearningTesting(50, train_size=0.1, test_size=0.1, random_state=0)
-    assert all(1 in y[train] for train, _ in cv.split(y, y, groups))
-
-
 # ------------------------------------------------------------------------- random_state
 
 
@@ -249,41 +206,7 @@ def test_bad_sizes(n, sizes, message):
         next(RepeatedLearningTesting(**sizes).split(rows_like(n)))
 
 
-@pytest.mark.parametrize("n_splits", [0, -1, 2.5, "3", None])
-def test_bad_n_splits(n_splits):
-    cv = RepeatedLearningTesting(n_splits)
-    with pytest.raises(ValueError, match=r"n_splits must be (a whole number|at least 1), got"):
-        next(cv.split(rows_like(10)))
-    with pytest.raises(ValueError, match=r"n_splits must be (a whole number|at least 1), got"):
-        cv.get_n_splits()
-
-
 # ------------------------------------------------------------------------------ strata
-
-
-def test_auto_leaves_regression_targets_alone():
-    X, y = load_diabetes(return_X_y=True)  # whole numbers: "multiclass" to type_of_target
-    auto, never = (
-        RepeatedLearningTesting(3, stratify=stratify, random_state=0)
-        for stratify in ("auto", False)
-    )
-    assert all(map(same, auto.split(X, y), never.split(X, y)))
-    distinct = np.arange(442)
-    assert all(map(same, auto.split(X, distinct), never.split(X, distinct)))
-    for odd in ([np.nan, *range(441)], [None, "a"] * 221, np.array(["a", 1] * 221, dtype=object)):
-        assert all(map(same, auto.split(X, odd), never.split(X, odd)))
-    two_outputs = np.column_stack([y, y])
-    assert all(map(same, auto.split(X, two_outputs), never.split(X, two_outputs)))
-
-
-@pytest.mark.parametrize(
-    "as_type", [list, np.array, pd.Series, pd.Categorical, lambda y: np.array(y)[:, np.newaxis]]
-)
-def test_kinds_of_targets(as_type):
-    labels = ["a"] * 20 + ["b"] * 5
-    cv = RepeatedLearningTesting(5, random_state=0)
-    for _, test in cv.split(rows_like(25), as_type(labels)):
-        assert sum(row >= 20 for row in test) == 1
 
 
 @pytest.mark.parametrize(
@@ -317,38 +240,13 @@ def test_rare_classes_are_warned_of():
 # ------------------------------------------------------------------------------ groups
 
 
-@pytest.mark.parametrize("as_type", [list, np.array, pd.Series])
-def test_kinds_of_groups(as_type):
-    groups = as_type([f"patient {i // 3}" for i in range(30)])
-    cv = RepeatedLearningTesting(5, random_state=0)
-    assert all(len(test) == 6 for _, test in cv.split(rows_like(30), None, groups))
-
-
 def test_groups_of_one_row_are_rows():
     cv = RepeatedLearningTesting(5, train_size=0.3, test_size=0.2, random_state=0)
     for train, test in cv.split(X_WINE, Y_WINE, np.arange(178)):
         assert (len(train), len(test)) == (53, 36)
 
 
-def test_bad_groups():
-    cv = RepeatedLearningTesting()
-    with pytest.raises(ValueError, match=r"groups must contain at least 2 groups.*got 1"):
-        cv.stream(rows_like(4), None, [0, 0, 0, 0])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        cv.stream(rows_like(4), None, [0, 1, 0])
-
-
 # ---------------------------------------------------------------------- in scikit-learn
-
-
-def test_repr_and_copies():
-    cv = RepeatedLearningTesting(5, train_size=0.1, random_state=0)
-    assert " ".join(repr(cv).split()) == (
-        "RepeatedLearningTesting(n_splits=5, random_state=0, stratify='auto', "
-        "test_size=0.2, train_size=0.1)"
-    )
-    for copied in (clone(cv, safe=False), pickle.loads(pickle.dumps(cv))):
-        assert vars(copied) == vars(cv)
 
 
 def test_cross_val_score_and_nested_searches():
@@ -388,14 +286,6 @@ def test_groups_without_routing():
     cross_val_score(GroupsSeen(), X, y, groups=groups, cv=cv, error_score="raise")
     space = {"var_smoothing": [1e-9, 1e-3]}
     GridSearchCV(GroupsSeen(), space, cv=cv, error_score="raise").fit(X, y, groups=groups)
-
-
-def test_groups_are_requested_like_those_of_group_splitters():
-    request = get_routing_for_object(RepeatedLearningTesting())
-    assert request.split.requests == {"groups": True}
-    with config_context(enable_metadata_routing=True):
-        without = RepeatedLearningTesting().set_split_request(groups=False)
-    assert get_routing_for_object(without).split.requests == {"groups": False}
 
 
 def test_groups_are_routed_through_nested_searches():

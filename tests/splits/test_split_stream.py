@@ -129,16 +129,6 @@ def test_k_repetitions_are_a_partition(cv):
         assert np.array_equal(np.sort(np.concatenate(tests)), np.arange(N))
 
 
-@pytest.mark.parametrize("cv", CONSTANT + RANDOM, ids=repr)
-def test_a_split_depends_on_its_repetition_alone(cv):
-    asked = [0, 1, 5, 11, 12, 13, 30, 200]
-    reference = {repetition: stream_of(cv).split(repetition) for repetition in asked}
-    for seed in range(3):
-        stream = stream_of(cv)
-        for repetition in np.random.default_rng(seed).permutation(asked):
-            assert same(stream.split(repetition), reference[repetition])
-
-
 def test_random_state_of_cv_comes_before_that_of_the_search():
     fixed, free = KFold(4, shuffle=True, random_state=3), KFold(4, shuffle=True)
     assert same(stream_of(fixed).split(9), stream_of(fixed, random_state=1).split(9))
@@ -154,13 +144,6 @@ def test_random_state_of_cv_comes_before_that_of_the_search():
     stream = stream_of(rng)
     assert same(stream.split(9), stream.split(9))
     assert not same(stream.split(9), stream_of(rng).split(9))
-
-
-def test_splitters_are_left_as_they_were():
-    for cv in CONSTANT + RANDOM:
-        before = dict(vars(cv))
-        first(stream_of(cv), 30)
-        assert vars(cv) == before
 
 
 def test_stratified_group_k_fold_is_reshuffled_for_uneven_groups():
@@ -203,16 +186,6 @@ def test_int_is_k_fold_or_stratified_k_fold():
     stratified = split_stream(4, X, Y, classifier=True, random_state=0)
     assert all_same(first(stratified, 4), own_splits(StratifiedKFold(4)))
     assert all_same(first(split_stream(4, X, Y, random_state=0), 4), own_splits(KFold(4)))
-
-
-def test_learning_testing_as_cv():
-    cv = RepeatedLearningTesting(2, random_state=5)
-    stream = split_stream(cv, X, Y, random_state=0)
-    assert stream.n_repetitions is None
-    assert all_same(first(stream, 2), own_splits(cv))
-    free = RepeatedLearningTesting(2)
-    assert same(stream_of(free).split(3), stream_of(free).split(3))
-    assert free.random_state is None
 
 
 # ------------------------------------------------------------------------ finite streams
@@ -347,32 +320,6 @@ class Counting:
     def __call__(self, index):
         self.made.append(index)
         return [(np.array([index]), np.array([fold])) for fold in range(2)]
-
-
-def test_keeping_a_block_does_not_touch_the_others():
-    """Copying all kept blocks for each new one would make n splits cost n squared."""
-
-    class Counting(dict):
-        n_visited = 0
-
-        def __iter__(self):
-            for key in super().__iter__():
-                self.n_visited += 1
-                yield key
-
-        def keys(self):
-            self.n_visited += len(self)
-            return super().keys()
-
-        items = values = keys
-
-    stream = stream_of(ShuffleSplit(1, random_state=0))
-    kept = Counting()
-    object.__setattr__(stream, "_kept", kept)
-    first(stream, 200)
-    assert stream._kept is kept
-    assert len(kept) == 200
-    assert kept.n_visited <= 200
 
 
 def test_blocks_are_kept_up_to_a_limit(monkeypatch):

@@ -286,13 +286,6 @@ class TestRay:
     def test_gives_the_same(self, options: dict[str, Any]) -> None:
         check_same_as_serial("ray", options)
 
-    def test_data_are_stored_once_and_not_with_every_pull(self) -> None:
-        """Sixty copies of the 40 MB of data would not fit in its store of 100 MB."""
-        task = make_task(
-            Known(), np.zeros(60), n_rows=50_000, n_features=100, scorer=first_feature
-        )
-        assert scores_of(task) == serial_scores(task)
-
     @pytest.mark.full
     def test_the_block_on_the_page_of_clusters_runs(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -55,19 +55,6 @@ def test_short_pulls_travel_together_and_long_or_unknown_ones_alone() -> None:
     assert max(map(len, mixed)) > 1
 
 
-def test_there_is_room_for_one_chunk_of_the_last_level_at_most() -> None:
-    """What is asked for early waits in line, and the policy could have thought better of it."""
-    queue = queue_of({1: CHUNK_SECONDS / 20, 40: 2 * CHUNK_SECONDS})
-    assert queue.room == 1
-    queue.put(Job(Pull(0, 40, 1)))
-    assert queue.room == 1
-    queue.put(Job(Pull(0, 1, 1)))
-    assert queue.room == 20
-    for arm in range(3):
-        queue.put(Job(Pull(arm, 40, 1)))
-    assert queue.room == 0
-
-
 def test_the_task_is_pickled_once() -> None:
     CountsPickles.n_pickled = 0
     task = make_task(CountsPickles(), np.zeros(40))

@@ -51,47 +51,6 @@ def test_an_arm_has_one_pull_or_all_and_the_winner_has_all():
     assert counts[policy.recommend(state)] == N_SPLITS
 
 
-def test_dropped_arms_are_reported_with_a_corrected_mean():
-    policy, state, means, at_top = played(True, noise=0.0)
-    n_pulls = np.bincount([arm for arm, _ in at_top])
-    last = policy.order_of_play(policy.schedule(1, 9))[-1]
-    rungs = [rung for rung in policy.rungs_before(state, last) if rung.level == 9]
-    arms, known = (np.concatenate([r[i] for r in rungs]) for i in (0, 2))
-    effect = known - means[arms]  # the mean effect of the splits, the same for all arms
-    assert (n_pulls[arms] == 1).any()
-    np.testing.assert_allclose(effect, effect[0], atol=1e-12)
-
-
-@pytest.mark.parametrize("batch", [1, 3, 10**6])
-def test_the_order_of_the_rewards_does_not_matter(batch):
-    first, second = played(True), played(True, batch=batch, shuffled=True)
-    assert sorted(first[3]) == sorted(second[3])
-    assert first[0].recommend(first[1]) == second[0].recommend(second[1])
-
-
-def test_the_problems_of_a_batch_race_as_they_do_alone():
-    policy = Hyperband(3, races=True, **OPTIONS)
-    n_arms = policy.schedule(1, 9).n_arms
-    problem = Problem(n_arms, 1, 9, N_SPLITS)
-    tables = np.random.default_rng(0).uniform(size=(3, n_arms, N_SPLITS))
-
-    def play(tables, **options):
-        state, n_pulls = policy.start(problem, **options), np.zeros(len(tables), dtype=int)
-        rows = np.arange(len(tables))[:, np.newaxis]
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, 10**6)
-            arm = pulls.arm.reshape(len(tables), -1)
-            n_pulls += (arm >= 0).sum(axis=1)
-            rewards = tables[rows, arm, pulls.repetition.reshape(arm.shape)]
-            policy.tell(state, pulls, rewards.reshape(pulls.arm.shape))
-        return n_pulls.tolist(), policy.recommend(state).reshape(-1).tolist()
-
-    n_pulls, best = play(tables, batch_shape=(3,))
-    assert max(n_pulls) < policy.schedule(1, 9).n_pulls_on(N_SPLITS)
-    for i in range(3):
-        assert play(tables[[i]]) == ([n_pulls[i]], [best[i]])
-
-
 def incumbent_of(*tables):
     finalists = Finalists()
     for table in tables:
@@ -112,28 +71,12 @@ def test_two_different_arms_with_all_rewards_are_needed():
     assert behind.tolist() == [True, False, True, True, False]
 
 
-def test_the_tolerance_is_a_standard_error_of_a_difference():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(100, 1)) + rng.normal(size=5) + 0.3 * rng.standard_normal((100, 5))
-    assert incumbent_of(table).tolerance == pytest.approx(np.sqrt(2) * 0.3, rel=0.1)
-    few = [incumbent_of(rng.standard_normal((2, 3))).tolerance for _ in range(2000)]
-    assert np.sqrt(np.mean(np.square(few))) > 1.2 * np.sqrt(2)  # little is known of the noise
-
-
 def test_equal_finalists_and_infinite_rewards_drop_no_better_arm():
     finalists = [[0.8] * 5, [0.8] * 5, [0.8] * 5], [[0.7, -np.inf, 0.7, 0.7, 0.7]]
     assert incumbent_of(*finalists) is None
     incumbent = incumbent_of(*finalists, [[0.75, 0.7, 0.8, 0.7, 0.75]])
     assert np.isfinite(incumbent.tolerance)
     assert not incumbent.is_ahead_of(np.array([0.99]), 1)[0]
-
-
-def test_an_incumbent_is_that_of_the_brackets_before():
-    finalists = Finalists()
-    for mean in (0.5, 0.7, 0.6):
-        finalists.add(mean + np.array([[0.0, 0.01, 0.02], [-0.1, -0.1, -0.09]]))
-    means = [one.rewards.mean() for one in finalists.incumbents[1:]]
-    np.testing.assert_allclose(means, [0.51, 0.71, 0.71])
 
 
 def test_no_race_on_two_splits():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import numpy as np
@@ -12,31 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import BayesGap, FactorCovariance, Problem, Pulls
-from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
 from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
 
 
 def correlated_arms() -> np.ndarray:
     x = np.random.default_rng(0).random(12)
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.4) ** 2)
-
-
-def test_one_round_by_hand() -> None:
-    """Upper bounds 3, 4, 2.5, lower 1, 0, 1.5: gaps 3, 3, 2.5, so that J = 2 and j = 1."""
-    mean, width = np.array([[2.0, 2.0, 2.0]]), np.array([[1.0, 2.0, 0.5]])
-    every = np.ones((1, 3), dtype=bool)
-    choice = choose_by_gap(mean, width, every, every)
-    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (2, 1, 2.5)
-    without_the_wide_one = np.array([[True, False, True]])
-    choice = choose_by_gap(mean, width, without_the_wide_one, without_the_wide_one)
-    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (0, 0, 1.5)
-
-
-def test_an_arm_that_has_had_all_its_pulls_is_compared_but_not_pulled() -> None:
-    mean, width = np.array([[2.0, 2.0, 2.0]]), np.array([[1.0, 2.0, 0.5]])
-    every, may_pull = np.ones((1, 3), dtype=bool), np.array([[True, False, False]])
-    choice = choose_by_gap(mean, width, every, may_pull)
-    assert (choice.leader[0], choice.arm[0], choice.bound[0]) == (2, 0, 2.5)
 
 
 def test_rounding_breaks_no_ties() -> None:
@@ -133,25 +113,6 @@ def test_one_problem_is_played_as_many_are(
     for ours, theirs in zip(policy.posterior(state), policy.posterior(states), strict=True):
         np.testing.assert_allclose(ours, theirs[1], rtol=1e-4, atol=1e-4)
     assert policy.recommend(state) == policy.recommend(states)[0]
-
-
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))])
-def test_a_copied_state_goes_on_by_itself(how) -> None:
-    """Copy and original have no memory in common."""
-    table = np.random.default_rng(0).normal(size=(12, 40))
-    policy = BayesGap(30, prior_of(0, 12, 0.2), 0.2, split_variance=0.1)
-    problem = Problem(12)
-    expected, _ = play(policy, problem, table, None)
-    state = policy.start(problem)
-    arms = []
-    for _ in range(30):
-        original = state
-        state = how(state)
-        pulls = policy.ask(state, 1)
-        policy.tell(state, pulls, table[pulls.arm, pulls.repetition])
-        policy.tell(original, policy.ask(original, 1), np.array([99.0]))
-        arms.append(pulls.arm)
-    np.testing.assert_array_equal(np.array(arms), expected)
 
 
 def test_broken_ties_are_of_any_arm() -> None:

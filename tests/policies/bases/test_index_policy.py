@@ -80,19 +80,6 @@ def test_pulls_in_flight_are_different_and_keep_to_the_budget(policy: Any, windo
         assert repetitions == list(range(len(repetitions))), "splits in order, none left out"
 
 
-@pytest.mark.parametrize("window", [1, 8])
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_few_splits_and_failures_end_in_time(policy: Any, window: int) -> None:
-    rng = np.random.default_rng(7)
-    rewards = np.clip(rng.normal([[0.9], [0.1], [0.8], [0.2]], 0.1, (4, 9)), 0, 1)
-    rewards[0, 3] = np.nan
-    pulls, best = search(policy, rewards, window, max_repetitions=9)
-    assert best == 2
-    counts = np.bincount([pull.arm for pull in pulls], minlength=4)
-    assert counts[0] <= 3 + window
-    assert counts[1:].tolist() == [9, 9, 9]
-
-
 def test_the_first_arm_told_does_not_get_all_pulls_in_flight() -> None:
     """It is the only one with an index, and so would look like the one that is pulled most."""
     rewards = np.repeat([[0.1], [0.9], [0.1]], 200, axis=1)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, is_dataclass
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pytest
 
 from sklearn_halving import policies, simulation
 from sklearn_halving._checks import CheckedFields, rules_of
 from sklearn_halving.policies import (
-    LUCB,
     UCB1,
     UCBV,
     AdaptiveGapEV,
@@ -43,54 +42,6 @@ def test_built_in_classes_have_rules(cls):
     assert bool(names) == (cls.__name__ not in WITHOUT_RULES)
     for base in cls.__mro__:
         inspect.get_annotations(base, eval_str=True)  # an error would switch off the checks
-
-
-@dataclass(frozen=True)
-class Described(UniformAllocation):
-    n: Annotated[int, "number of arms"] = 2
-    mode: Annotated[Literal["fast", "slow"], "speed"] = "fast"
-    width: Literal["auto"] | float = 1.0
-
-
-def test_other_metadata_are_no_rules():
-    assert Described(9, n=-1, mode="slow").n == -1
-    assert Described(9, width=2.0).width == 2.0
-    with pytest.raises(ValueError, match="mode must be one of 'fast', 'slow', got 'x'"):
-        Described(9, mode="x")
-
-
-@dataclass(frozen=True)
-class NoName(LUCB):
-    table: DataFrame | None = None  # type: ignore[name-defined]  # noqa: F821
-
-
-@dataclass(frozen=True)
-class NoAttribute(LUCB):
-    table: inspect.DataFrame | None = None  # type: ignore[name-defined]
-
-
-@dataclass(frozen=True)
-class TextOrNone(LUCB):
-    table: "DataFrame" | None = None  # type: ignore  # noqa: F821, PGH003, UP037
-
-
-@dataclass(frozen=True)
-class Again(LUCB):
-    delta: float = 0.1
-
-
-@dataclass(frozen=True)
-class AgainOrNone(LUCB):
-    delta: float | None = None  # type: ignore[assignment]
-
-
-@pytest.mark.parametrize("cls", [NoName, NoAttribute, TextOrNone, Again, AgainOrNone])
-def test_inherited_rules_hold_whatever_a_subclass_declares(cls):
-    cls()
-    with pytest.raises(ValueError, match="delta must be larger than 0 and smaller than 1, got 7"):
-        cls(delta=7)
-    with pytest.raises(ValueError, match="epsilon must be finite and at least 0, got -3"):
-        cls(epsilon=-3)
 
 
 @dataclass(frozen=True)
@@ -139,10 +90,3 @@ def test_messages_end_with_what_works(make: Any, message: str):
 def test_infinity_is_refused_as_not_finite():
     with pytest.raises(ValueError, match="c must be finite and larger than 4, got inf"):
         SuccessiveElimination(c=inf)
-
-
-@pytest.mark.parametrize("given", [(0, 1, 2), [], (), 1, "01x", (1, 0), (0, inf), (0, None)])
-def test_a_range_of_rewards_is_two_finite_numbers(given):
-    with pytest.raises(ValueError, match="reward_range must be two finite numbers, the smaller"):
-        UCB1(9, reward_range=given)
-    UCB1(9, reward_range=[0, 1])  # type: ignore[arg-type]

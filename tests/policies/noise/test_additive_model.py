@@ -53,46 +53,6 @@ def test_the_mixed_model_by_dense_formulas(
         np.testing.assert_allclose(fit.freedom, (shape[0] - 1) * (shape[1] - 1) / shape[0])
 
 
-def test_without_noise_nothing_is_left() -> None:
-    arm, split = np.array([0.0, 1.0, 3.0]), np.array([5.0, -2.0, 0.0, 1.0, 4.0])
-    rewards = arm[:, np.newaxis] + split
-    observed = np.arange(5) < np.array([5, 3, 2])[:, np.newaxis]
-    fit = fit_additive_model(rewards, observed)
-    np.testing.assert_allclose(np.diff(fit.mean), [1, 2], atol=1e-5)
-    np.testing.assert_allclose(fit.squares, 0, atol=1e-9)
-
-
-def test_splits_that_do_not_matter_leave_plain_means() -> None:
-    rng = np.random.default_rng(2)
-    rewards = rng.normal(size=(200, 10, 30))
-    observed = np.arange(30) < np.linspace(4, 30, 10).astype(int)[:, np.newaxis]
-    observed = np.broadcast_to(observed, rewards.shape)
-    plain = np.where(observed, rewards, 0).sum(axis=2) / observed.sum(axis=2)
-    random = fit_additive_model(rewards, observed).mean
-    assert np.abs(random - plain).mean() < 0.02  # with least squares, it would be .08
-
-
-def test_an_arm_without_rewards_has_no_mean() -> None:
-    observed = np.array([[True, True], [False, False]])
-    fit = fit_additive_model(np.array([[1.0, 2.0], [np.nan, np.nan]]), observed)
-    assert fit.mean[0] == pytest.approx(1.5)
-    assert np.isnan(fit.mean[1])
-
-
-@given(seed=st.integers(0, 2**16), a=st.sampled_from([1e-3, 7.0]), b=st.sampled_from([-1e3, 50.0]))
-@settings(max_examples=20, deadline=None)
-def test_scale_and_batch(seed: int, a: float, b: float) -> None:
-    rng = np.random.default_rng(seed)
-    rewards = rng.normal(size=(2, 3, 5, 7)) + rng.normal(size=(2, 3, 1, 7))
-    observed = np.arange(7) < rng.integers(1, 8, (2, 3, 5, 1))
-    fit = fit_additive_model(rewards, observed)
-    scaled = fit_additive_model(a * rewards + b, observed)
-    np.testing.assert_allclose(scaled.mean, a * fit.mean + b, rtol=1e-6, atol=a * 1e-4)
-    alone = fit_additive_model(rewards[1, 2], observed[1, 2])
-    for whole, part in zip(fit, alone, strict=True):
-        np.testing.assert_allclose(whole[1, 2], part, rtol=1e-9, atol=1e-12)
-
-
 @given(
     seed=st.integers(0, 2**16),
     n_wild=st.integers(1, 12),

@@ -16,7 +16,6 @@ from sklearn_halving.policies.posterior._arm_covariance import (
     IndependentCovariance,
     PriorFeatures,
     as_arm_covariance,
-    effective_n_arms,
 )
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 
@@ -120,25 +119,6 @@ def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
     assert sizes[0] == sizes[1]
 
 
-def test_a_pair_on_one_split_says_more_than_a_pair_on_two() -> None:
-    """Two independent arms; by hand: var(difference) = 2 - 4 / (2 + noise) with the pair."""
-    noise, between_splits = 0.1, 5.0
-    variances = {}
-    for splits in ([0, 0], [0, 1]):
-        features = PriorFeatures(IndependentCovariance(np.ones(2)))
-        posterior = ArmPosterior(features, 1, noise, between_splits)
-        for arm, split in enumerate(splits):
-            pull_once(posterior, arm, split, 0.0)
-        rng = np.random.default_rng(0)
-        draws = np.array([np.diff(posterior.sample(rng)[0, 0])[0] for _ in range(4000)])
-        variances[tuple(splits)] = draws.var()
-    # One reward of each arm: the difference has the variance of 2 noises and no split.
-    paired, apart = 1 / (1 / 2 + 1 / (2 * noise)), 2 * (1 - 1 / (1 + noise + between_splits))
-    error = np.sqrt(2 / 4000)
-    assert abs(variances[0, 0] - paired) < 4 * error * paired
-    assert abs(variances[0, 1] - apart) < 4 * error * apart
-
-
 def test_samples_have_the_covariance_of_the_posterior() -> None:
     played = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8)
     played.posterior.features.cover_all(10**6)
@@ -148,22 +128,6 @@ def test_samples_have_the_covariance_of_the_posterior() -> None:
     spread = np.sqrt(expected.diagonal())
     error = np.abs(np.cov(draws.T) - expected) / np.outer(spread, spread)
     assert error.max() < 5 * np.sqrt(2 / 20_000)
-
-
-def test_many_draws_at_once_are_the_draws_one_by_one() -> None:
-    posterior = play(3, 0.3, 0.5, n_arms=6, n_pulls=8).posterior
-    at_once = posterior.sample(np.random.default_rng(1), 5)
-    rng = np.random.default_rng(1)
-    one_by_one = np.concatenate([posterior.sample(rng) for _ in range(5)], axis=1)
-    np.testing.assert_allclose(at_once, one_by_one, rtol=1e-12, atol=1e-12)
-
-
-def test_what_features_leave_out_is_drawn_for_each_arm_alone() -> None:
-    features = PriorFeatures(IndependentCovariance(np.array([1.0, 4.0])))
-    features.cover_all(1)
-    posterior = ArmPosterior(features, 5000, 0.1)
-    draws = posterior.sample(np.random.default_rng(0))[:, 0]
-    np.testing.assert_allclose(draws.var(axis=0), [1.0, 4.0], rtol=5 * np.sqrt(2 / 5000))
 
 
 def test_a_pull_under_way_moves_no_mean_and_shrinks_variances_as_if_it_were_back() -> None:
@@ -176,16 +140,6 @@ def test_a_pull_under_way_moves_no_mean_and_shrinks_variances_as_if_it_were_back
     np.testing.assert_array_equal(ahead.variance, played.posterior.variance)
     assert (ahead.variance <= before.variance).all()
     assert np.abs(played.posterior.answers - before.answers).max() > 0.1
-
-
-def test_no_row_for_an_arm_that_others_explain() -> None:
-    """Forty arms of rank 3: as many features and a few for rounding, whoever is pulled."""
-    factor = np.random.default_rng(0).normal(size=(40, 3))
-    features = PriorFeatures(FactorCovariance(factor))
-    for arm in range(40):
-        features.cover(arm)
-    assert features.n_rows <= 6
-    np.testing.assert_allclose(features.rows.T @ features.rows, factor @ factor.T, atol=1e-7)
 
 
 @pytest.mark.parametrize("length", [0.05, 0.2, 5.0])
@@ -234,15 +188,6 @@ def test_all_ways_to_give_a_covariance_agree() -> None:
         np.testing.assert_allclose(other.squared_norm(), dense.squared_norm(), rtol=0.05)
 
 
-def test_effective_number_of_arms() -> None:
-    """Blocks of copies count once each; variances that differ count less than their number."""
-    blocks = np.kron(np.eye(3), np.ones((5, 5)))
-    assert effective_n_arms(DenseCovariance(blocks)) == pytest.approx(3)
-    assert effective_n_arms(IndependentCovariance(np.ones(9))) == pytest.approx(9)
-    unequal = IndependentCovariance(np.array([1.0, 3.0]))
-    assert effective_n_arms(unequal) == pytest.approx(16 / 10)
-
-
 @pytest.mark.parametrize(
     ("covariance", "message"),
     [
@@ -267,10 +212,3 @@ def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> Non
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
     with pytest.raises(ValueError, match=r"positive semi-definite.* arms 0 and 3"):
         features.cover(0)
-
-
-def test_a_kernel_of_pairs_is_refused() -> None:
-    """It takes two sets of points, and does not pair the points with one other."""
-    covariance = KernelCovariance(lambda a, b: (a * b).sum(axis=1), np.ones((4, 2)), np.ones(4))
-    with pytest.raises(ValueError, match=r"here \(1, 4\), got \(4,\)"):
-        covariance.column(0)

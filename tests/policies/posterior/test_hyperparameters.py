@@ -86,23 +86,6 @@ def test_gradient_is_that_of_the_likelihood(split_variance) -> None:
     np.testing.assert_allclose(analytic, numeric, rtol=1e-5, atol=1e-6)
 
 
-def test_cost_depends_on_arms_and_splits_and_not_on_the_number_of_rewards() -> None:
-    """Matrices of all rewards made a search of 5,000 pulls endless."""
-    true = Hyperparameters(np.log([0.2]), 0.1, 0.2)
-    told = draw(4, true, 40)
-    often = ArmRewards(*(np.concatenate([column] * 500) for column in told))
-    shapes = []
-
-    def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        shapes.append(len(arms))
-        return kernel(log_lengths, arms)
-
-    fit_hyperparameters(Family(seen), often, true)
-    assert set(shapes) == {len(np.unique(told.arm))}
-    sums = RewardSums.of(often)
-    assert max(array.size for array in (sums.table, sums.by_arm, sums.by_split)) <= 40 * 40
-
-
 def test_thousands_of_arms_are_thinned() -> None:
     x = np.linspace(0, 1, 3000)
     noise = 0.1 * np.random.default_rng(0).normal(size=3000)
@@ -129,13 +112,6 @@ def test_finds_what_the_data_were_made_with() -> None:
     assert np.abs(guess.to_vector() - true.to_vector()).min() > 1.3
 
 
-def test_scale_and_level_of_rewards_do_not_matter() -> None:
-    told, guess = draw(1, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
-    moved = told._replace(rewards=1e4 * told.rewards - 55)
-    vectors = [fit_hyperparameters(Family(kernel), t, guess).to_vector() for t in (told, moved)]
-    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-2)
-
-
 def test_few_or_equal_rewards_leave_the_guess() -> None:
     told, guess = draw(2, Hyperparameters(np.log([0.1]), 0.05), 60), Hyperparameters(np.zeros(1))
     few = ArmRewards(*(column[:3] for column in told))
@@ -157,25 +133,7 @@ def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
         assert found.split_variance == 0
 
 
-def test_several_lengths_are_found_apart() -> None:
-    """The second feature does not matter: its length grows, that of the first does not."""
-    points = np.random.default_rng(0).random((60, 2))
-
-    def two(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        scaled = points[arms] / np.exp(log_lengths)
-        return np.exp(-0.5 * ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=2))
-
-    told = ArmRewards(np.arange(60), np.zeros(60, dtype=int), np.sin(9 * points[:, 0]))
-    found = fit_hyperparameters(Family(two), told, Hyperparameters(np.log([0.5, 0.5]), 0.01))
-    assert found.log_lengths[1] > found.log_lengths[0] + 1
-
-
 # ------------------------------------------------------------------ a family, in a search
-
-
-def noisy_table() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(30, 1)) + 0.3 * rng.normal(size=(30, 60))
 
 
 def play_one(policy: BayesGap, table: np.ndarray):
@@ -211,17 +169,6 @@ def test_length_and_noise_are_found_on_the_way() -> None:
     assert deviations["fitted"] < 0.5 * deviations["fixed"]
 
 
-def test_a_refit_forgets_nothing_and_pulls_under_way_stay_under_way() -> None:
-    x = np.linspace(0, 1, 30)[:, np.newaxis]
-    family = KernelFamily(distance_kernel, x, np.array([0.2]))
-    policy = BayesGap(23, family, 0.1, 0.1, pulls_in_flight=4)
-    arms, state = play_one(policy, noisy_table())
-    assert len(arms) == 23
-    assert state.posterior.n_told == 23
-    again = play_one(policy, noisy_table())[0]
-    assert arms == again
-
-
 def told_in_order(policy: BayesGap, order: list[int]):
     """Return the state after a reward of each arm. None is so low that it would be raised."""
     state, rewards = policy.start(Problem(30)), np.sin(np.arange(30))
@@ -244,23 +191,6 @@ def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
         expected = fixed.posterior(told_in_order(fixed, order))
         for values, wanted in zip(policy.posterior(state), expected, strict=True):
             np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-9)
-
-
-def test_draws_after_a_refit_do_not_depend_on_the_order_of_rewards() -> None:
-    x, draws = np.linspace(0, 1, 30)[:, np.newaxis], []
-    family = KernelFamily(distance_kernel, x, np.array([0.2]))
-    policy = BayesGap(20, family, 0.1, 0.1, acquisition="thompson")
-    for order in ([3, 8, 12, 20, 29], [29, 8, 3, 20, 12]):
-        state = told_in_order(policy, order)
-        draws.append(state.posterior.sample(np.random.default_rng(0)))
-    np.testing.assert_allclose(draws[0], draws[1], atol=1e-3)
-
-
-@pytest.mark.parametrize(("options", "batch_shape"), [({}, (2,)), ({"standardize": False}, ())])
-def test_a_family_is_for_one_problem_of_unknown_scale(options, batch_shape) -> None:
-    family = KernelFamily(distance_kernel, np.zeros((3, 1)), np.ones(1))
-    with pytest.raises(ValueError, match="single problem"):
-        BayesGap(5, family, **options).start(Problem(3), batch_shape=batch_shape)
 
 
 @pytest.mark.parametrize(

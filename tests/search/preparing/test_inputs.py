@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array, csr_matrix
-from sklearn.decomposition import PCA
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -120,9 +119,6 @@ def test_data_reach_the_estimator_unconverted(search_class, convert, kind):
     assert search.fit(convert(X), y).best_estimator_.n_rows_ == 60
 
 
-# --------------------------------------------------------------------------- without a target
-
-
 # ------------------------------------------------------------------------------------ splitters
 
 
@@ -212,14 +208,6 @@ def test_a_wrong_name_gets_the_nearest_right_one_first(search_class, case):
     words = rf"Invalid parameter '{wrong}' for .*Did you mean '{right}'\? Valid parameters are: \["
     with pytest.raises(ValueError, match=words):
         search.fit(*data())
-
-
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_a_name_may_belong_to_an_object_of_the_same_candidate(search_class):
-    space = {"standardscaler": [PCA()], "standardscaler__n_component": [1, 2, 3]}
-    words = r"Pipeline.*PCA.*Did you mean 'standardscaler__n_components'\?"
-    with pytest.raises(ValueError, match=f"(?s){words}"):
-        small(search_class, PIPELINE, space).fit(*data())
 
 
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])

@@ -33,19 +33,6 @@ def test_it_finds_the_largest_of_a_score_without_noise():
     assert n_pulls[values > 0.5].sum() > 1.2 * n_pulls[values < 0.5].sum()
 
 
-def test_there_is_a_row_for_each_candidate_that_was_made():
-    search = search_by(n_fits=20, cv=4).fit(*data())
-    table = search.cv_results_
-    assert search.n_fits_ == table["n_fits"].sum() == len(search.history_) == 20
-    assert search.n_fits_left_ == 0
-    assert search.n_splits_ == 4
-    assert (table["n_fits"] >= 1).all()
-    assert [params["value"] for params in table["params"][:2]] == [0.25, 0.75]
-    assert len({params["value"] for params in table["params"]}) == len(table["params"])
-    assert table["rank_test_score"][search.best_index_] == 1
-    assert search_by().fit(*data()).n_fits_ == 50
-
-
 def test_a_real_search_and_the_number_of_workers():
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), SVC())
@@ -83,12 +70,4 @@ def test_bad_input_is_refused_before_any_fit(space, params, message):
     FITS.clear()
     with pytest.raises(ValueError, match=message):
         search_by(**{"policy": "hoo", **params}, estimator=Recording(), space=space).fit(X, y)
-    assert len(FITS) == 0
-
-
-def test_plan_fits_nothing_and_says_what_it_can():
-    X, y = numbered(60)
-    FITS.clear()
-    plan = search_by(estimator=Recording(), n_fits=10).plan(X, y)
-    assert plan["n_fits"].tolist() == [10]
     assert len(FITS) == 0

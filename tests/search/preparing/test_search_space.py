@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 
 from search.common import SEARCHES, data, small
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search.preparing._space import SearchSpace, _draw_indices, n_different
+from sklearn_halving.search.preparing._space import _draw_indices
 
 
 @given(
@@ -37,29 +37,6 @@ def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(size, n_of_b
         if n >= size:
             assert bracket == list(range(size)), "in its own order"
     assert drawn == []
-
-
-def test_candidates_that_differ_in_the_type_of_a_number_are_all_drawn():
-    """max_features=1 is one column, 1.0 is all of them."""
-    space = {
-        "max_features": [1, 1.0],
-        "min_samples_leaf": randint(1, 9),
-        "max_depth": randint(1, 9),
-    }
-    drawn = SearchSpace(space).draw([100], np.random.RandomState(0))
-    kinds = [type(params["max_features"]) for params in drawn]
-    assert n_different(drawn) == 100
-    assert kinds.count(int) > 40 < kinds.count(float)
-    with pytest.warns(UserWarning, match="only 2 different candidates"):
-        drawn = SearchSpace({"max_features": Listed()}).draw([4], np.random.RandomState(0))
-    assert {repr(params["max_features"]) for params in drawn} == {"1", "1.0"}
-
-
-class Listed:
-    """A distribution of the values 1 and 1.0."""
-
-    def rvs(self, random_state):
-        return [1, 1.0][random_state.randint(2)]
 
 
 # --------------------------------------------------------------------------- huge grids

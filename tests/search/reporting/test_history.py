@@ -117,26 +117,3 @@ def test_one_of_several_scorers_raises():
     assert set(history["test_good"][is_bad]) == {0.7}
     for name in ("mean_test_good", "mean_test_bad"):
         np.testing.assert_allclose(search.cv_results_[name], grid.cv_results_[name])
-
-
-# ---------------------------------------------------------------------- tables and files
-
-
-@pytest.mark.parametrize("search_class", SEARCHES)
-@pytest.mark.parametrize("fails", [False, True])
-def test_history_has_plain_columns_that_files_keep(search_class, fails, tmp_path):
-    space = {"value": [0.1, 0.2, 0.5], "fails": [False, fails]}
-    history = small(search_class, Known(), space, cv=3).fit(*data()).history_
-    counts = ["candidate", "split", "n_train", "n_test", "continued_from"]
-    counts += [name for name in ("bracket", "loop", "rung", "stage") if name in history]
-    assert all(history[name].dtype.kind == "i" for name in counts)
-    assert history["failed"].dtype == bool
-    times = ["started", "ended", "fit_time", "score_time", "test_score"]
-    assert all(history[name].dtype == float for name in times)
-    history.to_parquet(tmp_path / "history.parquet")
-    read = pd.read_parquet(tmp_path / "history.parquet")
-    pd.testing.assert_frame_equal(read, history, check_dtype=False)
-    history.to_csv(tmp_path / "history.csv", index=False)
-    read = pd.read_csv(tmp_path / "history.csv")
-    assert read[counts].equals(history[counts])
-    assert read["error"].isna().tolist() == history["error"].isna().tolist()

@@ -17,9 +17,7 @@ from sklearn.svm import SVC
 
 from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
 from sklearn_halving import (
-    BanditSearchCV,
     HyperbandSearchCV,
-    VarianceHalvingSearchCV,
 )
 from sklearn_halving.search.reporting._statistics import edges
 
@@ -62,63 +60,6 @@ HyperbandSearchCV of Known()
              value=0.5
   failures   none"""
     )
-
-
-def test_successive_rejects_line_by_line():
-    search = small(BanditSearchCV, Known(), SPACE).fit(*data())
-    assert (
-        "\n".join(said(search))
-        == """\
-BanditSearchCV of Known()
-  searched   4 candidates; full fits only
-  spent      19 fits; GridSearchCV would make 12 fits, 4 candidates x 3 splits
-  ended      finished as planned
-  stages     candidates and fits
-             stage   candidates   fits
-             0       4            12
-             1       3            3
-             2       2            4
-  best       4 of 4 candidates; * marks the winner
-             rank   candidate   fits   score   P(best)   parameters
-             1      3*          6      0.7     1.00      value=0.7
-             2      2           6      0.5     0.00      value=0.5
-             3      1           4      0.2     0.00      value=0.2
-             4      0           3      0.1     0.00      value=0.1
-  winner     candidate 3, rank 1 of 4 in cv_results_: score 0.7 (standard deviation 0
-               over 6 fits)
-             value=0.7
-             value is at the upper end of its range: try larger values, too
-             probability of being the best of the 4 candidates > 0.99, expected regret
-               0, score corrected for being chosen 0.7
-  runner-up  candidate 2, 0.2 behind
-             value=0.5
-  failures   none"""
-    )
-
-
-@pytest.mark.parametrize("search_class", SEARCHES)
-def test_numbers_are_those_of_the_search(search_class):
-    search = small(search_class, SVC(), {"C": [0.01, 1, 100]}, cv=4).fit(*data())
-    text = search.summary()
-    assert "searched   3 candidates" in text
-    assert f"{search.n_fits_} fits; GridSearchCV would make 12 fits, 3 candidates x 4" in text
-    assert f"score {search.best_score_:.4g} " in text
-    winner = search.cv_results_["candidate"][search.best_index_]
-    assert (
-        f"candidate {winner}, rank {search.cv_results_['rank_test_score'][search.best_index_]}"
-        in text
-    )
-    assert f"C={search.best_params_['C']:g}" in text
-    assert "failures   none" in text
-
-
-def test_many_brackets_are_not_all_shown():
-    search = small(HyperbandSearchCV, Known(), SPACE, n_loops=20).fit(*data())
-    lines = said(search)
-    n_shown = sum("bracket " in line and "loop" in line for line in lines)
-    assert 12 <= n_shown <= 13
-    assert any(line.endswith(f"and {40 - n_shown} other brackets") for line in lines)
-    assert any(line.endswith("*") for line in lines)
 
 
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])
@@ -262,30 +203,6 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name})"[:60])
     assert f"thing={name}" in text.partition("winner")[2]
     assert f"TypeError: no use for [{name}]" in text
-
-
-def test_the_rule_that_ended_a_search_is_named(capsys):
-    space, budget = {"value": [0.1, 0.9]}, {"n_fits": 60, "random_state": 0}
-    whole = VarianceHalvingSearchCV(Known(), space, **budget).fit(*data())
-    assert "ended      finished as planned" in whole.summary()
-    both = {"stop_probability": 0.9, "tolerance": 0.1}
-    for rules in ({"tolerance": 0.1}, {"stop_probability": 0.9}, both):
-        search = VarianceHalvingSearchCV(Known(), space, verbose=1, **rules, **budget)
-        capsys.readouterr()
-        search.fit(*data())
-        assert search.stopped_by_ == "policy"
-        text = "stopped by " + " or ".join(f"{name}={value}" for name, value in rules.items())
-        assert f"ended      {text}" in search.summary()
-        assert f", {text}; chosen: candidate 1, mean_test_score" in capsys.readouterr().out
-
-
-def test_times_of_a_resumed_search_say_what_they_are_of(tmp_path):
-    path = tmp_path / "journal"
-    search = small(VarianceHalvingSearchCV, Known(), SPACE, checkpoint=path).fit(*data())
-    assert "session" not in search.summary()
-    text = " ".join(clone(search).fit(*data()).summary().split())
-    assert "of fitting and scoring in all sessions" in text
-    assert "from start to end of the last session" in text
 
 
 @pytest.mark.parametrize(

@@ -52,15 +52,6 @@ def test_a_narrow_rung_is_told_with_bracket_resource_and_numbers():
     assert search.best_params_ == {"value": 8}
 
 
-def test_a_bracket_that_ends_is_told_once():
-    search, messages = run(first_known=0, n_rows_known=18, brackets="all")
-    (message,) = [text for text in messages if NARROWED in text]
-    assert "bracket s=2 at n_resources=6: 0 of 9 candidates have a mean score" in message
-    results = search.cv_results_
-    assert results["iter"][results["bracket"] == 2].max() == 0
-    assert results["iter"][results["bracket"] == 1].max() == 1
-
-
 @pytest.mark.parametrize(
     ("score", "complaint"),
     [
@@ -113,20 +104,6 @@ def test_there_is_one_entry_for_each_kind_of_error():
     assert f"{history[[1, 2]].sum()} {entry} 1, {{'value': 0.3}}:\n" in text
     assert f"{history[3].sum()} {entry} 3, {{'fails': True, 'value': 0.05}}:\n" in text
     assert "min_resources" not in text
-
-
-class ManyWords(Known):
-    def fit(self, X, y=None):
-        raise RuntimeError(f"cannot fit {self.value}")
-
-
-def test_many_kinds_of_errors_are_not_all_shown():
-    search = HyperbandSearchCV(ManyWords(), {"value": list(range(9))}, random_state=0)
-    with pytest.raises(ValueError, match=r"All the \d+ fits failed") as caught:
-        search.fit(*numbered(108))
-    text = str(caught.value)
-    assert text.count("Traceback") == 5
-    assert "and 4 other errors\n" in text
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
