@@ -16,7 +16,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_halving._typing import Candidates
+from sklearn_halving._typing import Candidates, Params
 from sklearn_halving._unstable_imports import fit_context, validate_params
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
@@ -40,6 +40,7 @@ from sklearn_halving.search.preparing._setup import (
     seed_of,
 )
 from sklearn_halving.search.watching._callbacks import CallbackTree
+from sklearn_halving.search.watching._mlflow import logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ class BaseBanditSearchCV(SharedParameters, SearchResults):
             If all mean scores are NaN; the first candidate with the largest resource is then
             chosen, similarly to GridSearchCV.
         """
+        with logged_as_a_whole(self):
+            return self._fit(X, y, params)
+
+    def _fit(self, X: object, y: object, params: Params) -> Self:
+        """Search, choose, and refit."""
         began = time.monotonic()
         seconds, limits = limits_of(self)
         inputs = check_inputs(self, X, y, params)
