@@ -31,6 +31,15 @@ def test_candidates_are_in_the_order_of_ranks(halving) -> None:
     assert top < 0 < 5 < bottom  # best on top
 
 
+def test_labels_give_way_to_numbers_of_ranks(hundreds, halving) -> None:
+    few, many = (PullsDisplay.from_estimator(search) for search in (halving, hundreds))
+    assert [t.get_text() for t in few.ax_.get_yticklabels()] == few.labels
+    places = [int(t.get_text()) for t in many.ax_.get_yticklabels()]
+    assert places[0] == 1
+    assert len(places) < 12
+    assert many.ax_.get_ylabel() == "200 candidates, best first"
+
+
 # ---------------------------------------------------------------------------- confidence
 
 
@@ -63,6 +72,16 @@ def test_posterior_and_gap(gap) -> None:
     expected = results["upper_bound"][others].max() - results["lower_bound"][gap.best_index_]
     assert display.gap == pytest.approx(expected)
     assert f"gap {expected:.3g}" in display.ax_.get_legend_handles_labels()[1]
+
+
+def test_one_fit_has_no_interval(halving, failing) -> None:
+    once = halving.cv_results_["n_fits"] == 1
+    display = ConfidenceDisplay.from_estimator(halving)
+    np.testing.assert_array_equal(np.isnan(display.lower), once[display.candidate])
+    assert once.any() == ("one score: no interval" in display.ax_.get_legend_handles_labels()[1])
+    without_score = ConfidenceDisplay.from_estimator(failing)
+    assert not {0, 1} & set(without_score.candidate)
+    assert without_score.n_left_out == 2
 
 
 @pytest.mark.parametrize("n_errors", [0, -1, float("nan")])
@@ -143,6 +162,15 @@ def test_parameter_must_be_known(halving) -> None:
         ParameterDisplay.from_estimator(two)
 
 
+def test_one_candidate_that_diverged_does_not_rule_the_axis() -> None:
+    search = variance_halving([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    display = ParameterDisplay.from_estimator(search)
+    low, high = display.ax_.get_ylim()
+    assert -1 < low < 0.1
+    assert 0.6 < high < 1
+    assert "1 score below the axis" in display.ax_.get_title(loc="right")
+
+
 # -------------------------------------------------------------------------------- labels
 
 
@@ -169,3 +197,14 @@ def test_step_of_a_pipeline_as_parameter() -> None:
 def test_values_that_differ_in_the_middle_stay_apart() -> None:
     texts = value_texts(["x" * 15 + "a" + "y" * 20, "x" * 15 + "b" + "y" * 20])
     assert len(set(texts)) == 2
+
+
+def test_short_log_axis_has_plain_numbers() -> None:
+    search = variance_halving([0.02, 0.03, 0.05, 0.1, 0.2, 0.5])
+    display = ParameterDisplay.from_estimator(search, scale="log")
+    display.figure_.canvas.draw()
+    low, high = display.ax_.get_xlim()
+    ticks = zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True)
+    texts = [text.get_text() for place, text in ticks if low <= place <= high]
+    assert texts == ["0.02", "0.05", "0.1", "0.2", "0.5"]
+    assert not any(text.get_text() for text in display.ax_.get_xticklabels(minor=True))

@@ -15,6 +15,7 @@ from sklearn_halving.plotting._cost import (
     _lanes,
     _leaders_of_pulls,
     _leaders_of_rungs,
+    _without_pauses,
 )
 from sklearn_halving.plotting._drawing import OTHERS
 
@@ -42,6 +43,15 @@ def test_cost_of_the_whole_search(rungs, cost) -> None:
     display = RegretDisplay.from_estimator(rungs, cost=cost)
     assert display.cost[-1] == pytest.approx(expected[cost])
     assert display.line_.get_xdata()[-1] == display.cost[-1]
+
+
+def test_wrong_choices(halving) -> None:
+    with pytest.raises(ValueError, match="cost of RegretDisplay must be one of 'fits'"):
+        RegretDisplay.from_estimator(halving, cost="euros")
+    with pytest.raises(ValueError, match="quantity of RegretDisplay"):
+        RegretDisplay.from_estimator(halving, quantity="loss")
+    with pytest.raises(ValueError, match="does not have; use cost='fits'"):
+        RegretDisplay.from_estimator(halving, cost="resources")
 
 
 def history_of(candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray) -> pd.DataFrame:
@@ -100,3 +110,16 @@ def test_lanes_hold_one_fit_at_a_time_and_are_as_few_as_possible(found) -> None:
         assert (start[inside[1:]] >= end[inside[:-1]] - 2e-3).all()
     most = max(((start <= t) & (end > t + 1e-3)).sum() for t in start)
     assert len(np.unique(lanes)) == lanes.max() + 1 == max(most, 1)
+
+
+def test_long_pauses_are_cut_out() -> None:
+    started = np.array([1000.0, 1010.0, 90000.0, 90020.0])
+    start, pauses = _without_pauses(started, np.full(4, 10.0))
+    assert start.tolist() == [0, 10, 20, 40]
+    assert pauses.tolist() == [20]
+    # Ten seconds without a fit are not a pause where the work takes half a minute ...
+    assert not len(_without_pauses(np.array([0.0, 30.0]), np.array([20.0, 20.0]))[1])
+    # ... and what runs at the same time is no pause at all.
+    start, pauses = _without_pauses(np.array([0.0, 1.0, 500.0]), np.array([600.0, 2.0, 1.0]))
+    assert start.tolist() == [0, 1, 500]
+    assert not len(pauses)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import uniform
 
-from plotting.searches import variance_halving
+from doubles import Known
+from plotting.searches import fitted, noisy_score, variance_halving
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
 
 
@@ -56,6 +58,28 @@ def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     assert sum(counts) == n_without
 
 
+def test_lucky_splits_of_dropped_candidates_are_not_the_best(raced) -> None:
+    """All candidates of some brackets were dropped after one split."""
+    lanes = BracketDisplay.from_estimator(raced).lanes
+    best = [lane.best_score for lane in lanes]
+    assert np.nanmax(best) == raced.best_score_
+    texts = [text.get_text() for text in BracketDisplay.from_estimator(raced).ax_.texts]
+    assert texts.count("no score on all splits") == np.isnan(best).sum() > 0
+
+
+def test_points_of_dropped_candidates_are_hollow(raced) -> None:
+    display = RungDisplay.from_estimator(raced)
+    rows = raced.history_.query("n_resources == n_resources.max()")
+    n_splits = rows.groupby("candidate").size()
+    assert set(n_splits) == {1, 5}
+    dropped = display.candidate[display.has_fewer_splits]
+    assert sorted(dropped) == n_splits.index[n_splits == 1].tolist()
+    hollow = [marks for axes in display.axes_ for marks in axes.collections]
+    assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
+    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
+    assert legend[-1] == "fewer splits"
+
+
 def test_search_without_brackets_has_curves_too() -> None:
     space = {"quality": uniform(0, 1)}
     search = variance_halving(
@@ -85,6 +109,21 @@ def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["bracket 2", "bracket 1", "bracket 0"]
     assert display.ax_.get_xlabel() == "training rows (n_samples)"
+
+
+def test_many_stages_are_drawn_without_boxes() -> None:
+    space = {"quality": np.linspace(0, 1, 20).tolist()}
+    search = fitted(
+        BanditSearchCV(Known(), space, policy="successive_rejects", n_fits=80, scoring=noisy_score)
+    )
+    display = BracketDisplay.from_estimator(search)
+    stage = search.cv_results_["stage"]
+    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
+    assert display.lanes[0].n_candidates.tolist() == expected
+    assert len(expected) > 12
+    assert len(display.ax_.collections) == 1
+    assert len(display.ax_.texts) <= 7
+    display.figure_.canvas.draw()
 
 
 def test_error_says_what_to_use_instead(ucb) -> None:

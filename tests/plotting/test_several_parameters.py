@@ -14,6 +14,7 @@ from sklearn_halving.plotting import (
     ParallelCoordinatesDisplay,
     ParameterPairDisplay,
 )
+from sklearn_halving.plotting._drawing import score_range
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
 CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
@@ -86,3 +87,11 @@ def test_a_search_that_is_interrupted_in_a_race_is_drawn():
         search.fit(X, Y)
     ParallelCoordinatesDisplay.from_estimator(search)
     ParameterPairDisplay.from_estimator(search)
+
+
+def test_outliers_do_not_squash_the_axis_and_accuracies_are_never_cut():
+    losses = np.array([-1.0, -1.1, -1.2, -1.3, -1.4, -1.5, -1.6, -12.0])
+    low, high = score_range(losses)
+    assert low > -3
+    assert high > -1
+    assert score_range(np.array([0.98, 0.97, 0.96, 0.5, 0.0])) is None

@@ -41,6 +41,21 @@ def test_subsets_are_proportional(y, seed):
             assert abs(held - level * sizes[c] / len(y)) <= 1 + len(sizes) / 2
 
 
+@given(y=labels, seed=seeds, min_per_class=st.integers(1, 4), data=st.data())
+def test_rows_needed_is_the_first_level_that_suffices(y, seed, min_per_class, data):
+    groups = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=len(y), max_size=len(y)))
+    order = order_of(y, groups, seed=seed, min_per_class=min_per_class)
+    needed = rows_needed(order, y, min_per_class)
+    sizes = counts_of(y, order, len(y))
+
+    def suffices(level):
+        held = counts_of(y, order, level)
+        return all(held[c] >= min(min_per_class, sizes[c]) for c in sizes)
+
+    assert suffices(needed)
+    assert not suffices(needed - 1)
+
+
 @given(y=labels, seed=seeds, stratify=st.booleans(), data=st.data())
 def test_subsets_cut_at_most_one_group(y, seed, stratify, data):
     groups = data.draw(st.lists(st.integers(0, 9), min_size=len(y), max_size=len(y)))

@@ -204,3 +204,10 @@ def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed
     search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_fits=50, scoring="accuracy")
     with pytest.raises(ValueError, match=r"=50 is too small to .* 1000000000 "):
         search.fit(*data())
+
+
+def test_a_policy_that_plans_its_candidates_refuses_another_number_of_them():
+    policy = Hyperband(max_candidates=3)
+    search = BanditSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4]}, policy=policy)
+    with pytest.raises(ValueError, match="n_candidates=3 must be left out for policy=Hyperband"):
+        search.set_params(n_candidates=3, resource="n_samples").fit(*data())

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import ParameterGrid, PredefinedSplit
 
 from search.common import Constant, numbered
 from sklearn_halving import BanditSearchCV, BayesGapSearchCV
@@ -164,6 +164,20 @@ def test_candidates_that_fail_rank_last():
     assert set(rank[failed]) == {160 - failed.sum() + 1}
     assert rank[~failed].max() <= 160 - failed.sum()
     assert value_of(search.best_params_) > 0.5
+
+
+# -------------------------------------------------------------------- budgets and candidates
+
+
+def test_splits_that_come_to_an_end():
+    X, y = numbered(60)
+    cv = PredefinedSplit(np.arange(60) % 2)
+    search = surface_search({"b": [2, 3, 4]}, cv=cv, n_fits="auto").fit(X, y)
+    assert column(search, "n_fits").tolist() == [2, 2, 2]
+    assert search.n_fits_left_ == 0
+    assert search.plan(X, y)["n_fits"].tolist() == [6]
+    with pytest.raises(ValueError, match="n_fits=7 is too large for"):
+        surface_search({"b": [2, 3, 4]}, cv=cv, n_fits=7).fit(X, y)
 
 
 # --------------------------------------------------------------------------------- kernels

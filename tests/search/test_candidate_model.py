@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import bernoulli, loguniform, randint, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import ParameterGrid
@@ -71,6 +71,13 @@ def matrix_of(prior):
 )
 def test_lists_of_numbers(values, expected):
     np.testing.assert_allclose(column(values), expected, rtol=1e-6, atol=1e-12)
+
+
+class Fair:
+    """A distribution of which no more is known than that it can be drawn from."""
+
+    def rvs(self, random_state=None):
+        return random_state.choice([1.0, 10.0, 100.0])
 
 
 # ------------------------------------------------------------------------------- categories
@@ -175,3 +182,11 @@ def test_candidates_are_spread_evenly():
     again = draw_evenly(spaces, 64, np.random.RandomState(0))
     other = draw_evenly(spaces, 64, np.random.RandomState(1))
     assert drawn == again != other
+
+
+@pytest.mark.parametrize(
+    "spaces",
+    [[{"a": Fair(), "b": uniform()}], [{"a": bernoulli(0.5)}], [{"a": uniform()}, {"a": [1, 2]}]],
+)
+def test_not_every_space_has_quantiles_without_repetition(spaces):
+    assert draw_evenly(spaces, 4, np.random.RandomState(0)) is None

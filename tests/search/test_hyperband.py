@@ -310,3 +310,12 @@ def test_the_number_of_loops_does_not_change_the_first_ones():
     pd.testing.assert_frame_equal(rows(4, 2), rows(2, 2))
     pd.testing.assert_frame_equal(rows(2, 1), rows(1, 1))
     assert not set.intersection(*rows(4, 4).groupby("loop")["param_value"].agg(set))
+
+
+def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
+    X, y = numbered(60)
+    search = loops_of(2, time_budget="1h", verbose=1).fit(X, y)
+    plan = search.plan(X, y)
+    assert plan.attrs["at_most"]
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert f"at most {plan['n_fits'].sum():,} fits" in first

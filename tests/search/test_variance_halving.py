@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from search.common import FITS, Known, Noisy, Recording, data, numbered
@@ -43,6 +44,19 @@ def test_plan_is_what_fit_does():
     assert plan["n_fits"].sum() == n_pulls.sum() == 48
     assert plan["n_candidates"].tolist() == [(stage >= s).sum() for s in range(3)] == [8, 4, 2]
     assert sorted(n_pulls) == [2] * 4 + [6] * 2 + [14] * 2
+
+
+def test_splits_that_come_to_an_end():
+    X, y = data()
+    search = tree_search(cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
+    assert search.n_splits_ == 2
+    assert search.cv_results_["n_fits"].max() == 2
+    assert search.n_fits_ <= 16
+    assert search.n_fits_ + search.n_fits_left_ == 16  # not 40: there are no more
+    assert search.plan(X, y)["n_fits"].sum() == 16
+    with pytest.raises(ValueError, match=r"n_fits=17 is too large for .*2 splits of cv"):
+        tree_search(n_fits=17, cv=PredefinedSplit(np.arange(60) % 2)).fit(X, y)
+    assert tree_search(cv=TimeSeriesSplit(3)).fit(X, y).n_splits_ == 3
 
 
 # ----------------------------------------------------------------------------- what is reported

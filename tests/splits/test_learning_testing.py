@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import config_context
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
@@ -209,6 +210,21 @@ def test_bad_sizes(n, sizes, message):
 # ------------------------------------------------------------------------------ strata
 
 
+def test_auto_leaves_regression_targets_alone():
+    X, y = load_diabetes(return_X_y=True)  # whole numbers: "multiclass" to type_of_target
+    auto, never = (
+        RepeatedLearningTesting(3, stratify=stratify, random_state=0)
+        for stratify in ("auto", False)
+    )
+    assert all(map(same, auto.split(X, y), never.split(X, y)))
+    distinct = np.arange(442)
+    assert all(map(same, auto.split(X, distinct), never.split(X, distinct)))
+    for odd in ([np.nan, *range(441)], [None, "a"] * 221, np.array(["a", 1] * 221, dtype=object)):
+        assert all(map(same, auto.split(X, odd), never.split(X, odd)))
+    two_outputs = np.column_stack([y, y])
+    assert all(map(same, auto.split(X, two_outputs), never.split(X, two_outputs)))
+
+
 @pytest.mark.parametrize(
     ("params", "y", "message"),
     [
@@ -240,10 +256,25 @@ def test_rare_classes_are_warned_of():
 # ------------------------------------------------------------------------------ groups
 
 
+@pytest.mark.parametrize("as_type", [list, np.array, pd.Series])
+def test_kinds_of_groups(as_type):
+    groups = as_type([f"patient {i // 3}" for i in range(30)])
+    cv = RepeatedLearningTesting(5, random_state=0)
+    assert all(len(test) == 6 for _, test in cv.split(rows_like(30), None, groups))
+
+
 def test_groups_of_one_row_are_rows():
     cv = RepeatedLearningTesting(5, train_size=0.3, test_size=0.2, random_state=0)
     for train, test in cv.split(X_WINE, Y_WINE, np.arange(178)):
         assert (len(train), len(test)) == (53, 36)
+
+
+def test_bad_groups():
+    cv = RepeatedLearningTesting()
+    with pytest.raises(ValueError, match=r"groups must contain at least 2 groups.*got 1"):
+        cv.stream(rows_like(4), None, [0, 0, 0, 0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        cv.stream(rows_like(4), None, [0, 1, 0])
 
 
 # ---------------------------------------------------------------------- in scikit-learn

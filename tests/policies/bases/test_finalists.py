@@ -79,6 +79,14 @@ def test_equal_finalists_and_infinite_rewards_drop_no_better_arm():
     assert not incumbent.is_ahead_of(np.array([0.99]), 1)[0]
 
 
+def test_an_incumbent_is_that_of_the_brackets_before():
+    finalists = Finalists()
+    for mean in (0.5, 0.7, 0.6):
+        finalists.add(mean + np.array([[0.0, 0.01, 0.02], [-0.1, -0.1, -0.09]]))
+    means = [one.rewards.mean() for one in finalists.incumbents[1:]]
+    np.testing.assert_allclose(means, [0.51, 0.71, 0.71])
+
+
 def test_no_race_on_two_splits():
     policy = Hyperband(3, races=True, **OPTIONS)
     n_arms = policy.schedule(1, 9).n_arms

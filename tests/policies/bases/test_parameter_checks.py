@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, is_dataclass
 from math import inf
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -42,6 +42,20 @@ def test_built_in_classes_have_rules(cls):
     assert bool(names) == (cls.__name__ not in WITHOUT_RULES)
     for base in cls.__mro__:
         inspect.get_annotations(base, eval_str=True)  # an error would switch off the checks
+
+
+@dataclass(frozen=True)
+class Described(UniformAllocation):
+    n: Annotated[int, "number of arms"] = 2
+    mode: Annotated[Literal["fast", "slow"], "speed"] = "fast"
+    width: Literal["auto"] | float = 1.0
+
+
+def test_other_metadata_are_no_rules():
+    assert Described(9, n=-1, mode="slow").n == -1
+    assert Described(9, width=2.0).width == 2.0
+    with pytest.raises(ValueError, match="mode must be one of 'fast', 'slow', got 'x'"):
+        Described(9, mode="x")
 
 
 @dataclass(frozen=True)

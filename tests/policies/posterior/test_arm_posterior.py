@@ -152,23 +152,6 @@ def test_neighbours_one_after_the_other_do_not_spoil_the_factor(length) -> None:
     np.testing.assert_allclose(features.rows.T @ features.rows, prior, atol=1e-9)
 
 
-def test_a_hundred_thousand_arms_fit() -> None:
-    """A matrix of all of them would have 80 GB; what is kept has a row for each pull."""
-    points = np.linspace(0, 1, 100_000)[:, np.newaxis]
-
-    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.exp(-np.abs(a - b[:, 0]) / 0.1)
-
-    covariance = KernelCovariance(kernel, points, np.ones(100_000))
-    features = PriorFeatures(covariance)
-    posterior = ArmPosterior(features, 1, 0.1)
-    for arm in (10, 99_999, 50_000, 10):
-        pull_once(posterior, arm, 0, 1.0)
-    assert features.rows.shape == (3, 100_000)
-    # Two pulls of an arm whose neighbours were not pulled: 1 - 1 / (1 + 0.1 / 2).
-    np.testing.assert_allclose(posterior.variance[0, 10], 0.05 / 1.05, rtol=1e-5)
-
-
 # ----------------------------------------------------------------------- prior covariances
 
 
@@ -212,3 +195,10 @@ def test_a_kernel_that_is_no_covariance_is_noticed_when_columns_show_it() -> Non
     features = PriorFeatures(KernelCovariance(kernel, points, np.ones(4)))
     with pytest.raises(ValueError, match=r"positive semi-definite.* arms 0 and 3"):
         features.cover(0)
+
+
+def test_a_kernel_of_pairs_is_refused() -> None:
+    """It takes two sets of points, and does not pair the points with one other."""
+    covariance = KernelCovariance(lambda a, b: (a * b).sum(axis=1), np.ones((4, 2)), np.ones(4))
+    with pytest.raises(ValueError, match=r"here \(1, 4\), got \(4,\)"):
+        covariance.column(0)

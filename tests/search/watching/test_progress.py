@@ -10,8 +10,12 @@ from joblib import parallel_backend
 from search.common import SEARCHES, Known, data, small
 from sklearn_halving import (
     BanditSearchCV,
+    BayesGapSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
+)
+from sklearn_halving.policies import (
+    LUCB,
 )
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
@@ -55,6 +59,17 @@ def test_lines_of_stages(capsys):
     ]
 
 
+def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
+    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_fits=10)
+    lines = lines_of(search, capsys)
+    assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
+    counts = [line.partition(":")[0] for line in lines[1:-1]]
+    assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
+    n_best = search.cv_results_["n_fits"][search.best_index_]
+    assert lines[-2].endswith(f"; best mean so far 0.4 ({n_best} splits); T elapsed")
+    assert lines[-1] == "Done: 10 fits in T; chosen: candidate 3, mean_test_score 0.4"
+
+
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Some rungs had fewer")
 def test_plans_shrink_with_the_candidates_that_cannot_go_on(capsys):
     search = small(HyperbandSearchCV, Known(nan_below=40), KNOWN, verbose=1)
@@ -81,4 +96,31 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     assert resumed[2:] == whole[1:]
 
 
+@pytest.mark.parametrize(
+    ("params", "at_most"),
+    [
+        ({}, ""),
+        ({"time_budget": "1h"}, "at most "),
+        ({"sampler": "gaussian_process"}, ""),  # two brackets have no earlier one
+        ({"sampler": "gaussian_process", "n_loops": 2}, "at most "),
+        ({"sampler": "gaussian_process", "n_loops": 2, "cv": 2}, ""),  # too few splits for a race
+    ],
+)
+def test_a_plan_that_may_be_cut_short_is_a_maximum(params, at_most, capsys):
+    search = small(HyperbandSearchCV, Known(), KNOWN, verbose=1, **params)
+    n_planned = search.plan(*data())["n_fits"].sum()
+    assert lines_of(search, capsys)[0].endswith(f"totalling {at_most}{n_planned} fits")
+
+
 # -------------------------------------------------------------------- best score, time left
+
+
+def test_lines_where_nobody_knows_how_many_fits(capsys):
+    policy = LUCB(0.3, epsilon=0.9, reward_range=(0, 1))
+    search = BanditSearchCV(Known(), KNOWN, policy=policy, random_state=0, verbose=1)
+    lines = lines_of(search, capsys, Xy=data(200))
+    assert lines[0] == "Fitting 4 candidates until the policy stops"
+    assert [line.partition(":")[0] for line in lines[1:-1]] == [
+        *("10 fits", "20 fits", "40 fits", "80 fits")
+    ]
+    assert lines[-1].startswith(f"Done: {search.n_fits_} fits in")
