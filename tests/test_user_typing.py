@@ -63,6 +63,7 @@ def test_the_package_says_that_it_has_types() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_script_passes_in_strict_mode(folder: Path) -> None:
     assert check(SCRIPT, folder) == ""
 

@@ -16,6 +16,7 @@ from sklearn_halving import HyperbandSearchCV
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.skipif(sys.platform == "win32", reason="has no such signals"),
 ]
 N_CANDIDATES = 81
