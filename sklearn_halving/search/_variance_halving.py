@@ -91,8 +91,8 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
         - ``probability_best``: probability that the candidate is the best one;
         - ``rank_test_score``: rank by the last stage, if candidates are eliminated, and the mean.
     best_probability_ : float
-        Probability that the chosen candidate is the best one; on real data a lower bound. NaN, like ``best_regret_``, if too
-        few splits were repeated to estimate the noise.
+        Probability that the chosen candidate is the best one; on real data a lower bound. NaN,
+        like ``best_regret_``, if too few splits were repeated to estimate the noise.
     best_regret_ : float
         Expected difference between the best score and that of the chosen candidate.
 
