@@ -124,6 +124,7 @@ def test_a_new_policy_is_short_and_its_tests_pass(copy: Path) -> None:
     assert "SequentialHalving" not in printed, printed  # names of tests that fail
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("added", "messages"),
     [

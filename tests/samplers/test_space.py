@@ -138,6 +138,7 @@ def test_no_dict_is_refused() -> None:
         Space.of([])
 
 
+@pytest.mark.full
 def test_finds_the_best_of_a_smooth_function_sooner_than_chance() -> None:
     """In four dimensions, half of them logarithmic or of whole numbers, over 10 seeds."""
     space = Space.of(

@@ -73,6 +73,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 @on_linux
 def test_pulls_that_are_ended_leave_no_open_files(tmp_path: Path) -> None:
     """Counted in a process of its own: fixtures of other tests open and close files too."""

@@ -67,6 +67,7 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
         kill_again_and_again()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "limits", [NO_LIMITS, pytest.param(PullLimits(seconds=60.0), marks=pytest.mark.full)]
@@ -96,6 +97,7 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 # -------------------------------------------------------------------------------- limits
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "n_jobs"),

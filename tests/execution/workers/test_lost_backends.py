@@ -184,6 +184,7 @@ class TestDask:
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
         check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
 
+    @pytest.mark.full
     def test_a_second_ctrl_c_keeps_the_results(self, dask: DaskProcesses, tmp_path: Path) -> None:
         search = search_in(tmp_path, estimator__seconds=1.0)
         with after_five_fits(tmp_path, press_ctrl_c_twice) as times:
@@ -195,6 +196,7 @@ class TestDask:
         assert search.best_params_ == search.cv_results_["params"][search.best_index_]
         check_goes_on(search, tmp_path, search.n_fits_)
 
+    @pytest.mark.full
     def test_a_frozen_scheduler_is_noticed_and_a_time_budget_holds(
         self, dask: DaskProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -279,6 +281,7 @@ def end_thread_of_loky() -> None:
     raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_loky_gets_new_workers_if_its_thread_ends(tmp_path: Path) -> None:
     search = search_in(tmp_path, n_jobs=2, error_score="raise")

@@ -143,6 +143,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
 @pytest.mark.parametrize("fit_timeout", [pytest.param(0, marks=pytest.mark.full), 60])
