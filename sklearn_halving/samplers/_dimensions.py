@@ -72,7 +72,7 @@ class Uniform(Dimension):
 
     def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if it is outside the bounds."""
-        if not _is_number(value) or not self.low <= value <= self.high:
+        if not is_finite_number(value) or not self.low <= value <= self.high:
             return float("nan")
         if self.is_log:
             return log(value / self.low) / log(self.high / self.low)
@@ -91,7 +91,7 @@ class Continuous(Dimension):
 
     def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if it is outside the support."""
-        if not _is_number(value):
+        if not is_finite_number(value):
             return float("nan")
         x = float(self.distribution.cdf(value))
         is_inside = 0 < x < 1 or value in (self.distribution.ppf(0), self.distribution.ppf(1))
@@ -142,7 +142,7 @@ class Whole(Dimension):
 
     def coordinate_of(self, value: object) -> float:
         """Return the centre of the cell of a value; NaN if its probability is 0."""
-        if not _is_number(value):
+        if not is_finite_number(value):
             return float("nan")
         width = float(self.distribution.pmf(value))
         return float(self.distribution.cdf(value)) - width / 2 if width > 0 else float("nan")
@@ -233,7 +233,7 @@ def dimension_of(name: str, values: Any) -> Dimension:
 def choices_of(name: str, values: list[Any]) -> Choices:
     """Return the axis of a list of values: each value once, numbers in increasing order."""
     different = list({value_key(value): value for value in values}.values())
-    is_ordered = all(_is_number(value) for value in different)
+    is_ordered = all(is_finite_number(value) for value in different)
     return Choices(name, sorted(different) if is_ordered else different, is_ordered)
 
 
@@ -255,6 +255,7 @@ def value_key(value: object) -> Hashable:
     return type(plain), plain
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
+def is_finite_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a finite number, but not a boolean."""
     is_real = isinstance(value, (int, float, np.integer, np.floating))
     return is_real and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -93,8 +93,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     Raises
     ------
     ValueError
-        If the parameters of a candidate cannot be converted to features, if ``n_fits`` is larger
-        than a finite ``cv`` allows, or if every fit failed.
+        If ``n_fits`` is larger than a finite ``cv`` allows, or if every fit failed.
 
     Warns
     -----
@@ -109,10 +108,9 @@ class BayesGapSearchCV(AdaptiveSearchCV):
 
     Notes
     -----
-    Numbers are scaled to the range from 0 to 1, by the distribution function or between the
-    smallest and the largest value of their list. Other values are one-hot encoded. Candidates
-    from different dicts of a list are independent, and so are predictors of different classes
-    (section 6.2 of the paper).
+    Numbers are scaled to the range from 0 to 1, by their distribution function or their rank in
+    their list. Other values are one-hot encoded. Candidates from different dicts of a list are
+    independent, and so are predictors of different classes (section 6.2 of the paper).
 
     References
     ----------

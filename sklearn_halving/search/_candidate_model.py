@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import pickle
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
-import joblib
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.stats import qmc, rv_discrete
+from scipy.stats import qmc
 
 from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._typing import ParamDistributions, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.samplers import Space as Cube
+from sklearn_halving.samplers._dimensions import (
+    NEUTRAL,
+    Choices,
+    Continuous,
+    Opaque,
+    Uniform,
+    Whole,
+    dimension_of,
+    is_finite_number,
+    value_key,
+)
 
 CATEGORY_DISTANCE = 0.5
 """Distance of two categories of a parameter; the range of a number is 1."""
@@ -71,23 +80,16 @@ class CandidateFeatures:
 def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> CandidateFeatures:
     """Return candidates as points.
 
-    Numbers are scaled by the cumulative distribution function of their distribution, or by the
-    range of their list, on a logarithmic scale if the list is more evenly spaced on it. Each dict
-    is scaled separately. All dicts share their columns.
+    A number is scaled by the cumulative distribution function of its distribution, or by its rank
+    in its list. Each dict is scaled separately. All dicts share their columns.
 
     Parameters
     ----------
     candidates : sequence of dict
     spaces : sequence of dict
         Parameter names to lists of values, or to distributions.
-
-    Raises
-    ------
-    ValueError
-        If a value can neither be hashed nor pickled. The error names the candidate.
     """
-    labels = _Labels(candidates)
-    space_of = _space_of_candidates(candidates, spaces, labels)
+    space_of = _space_of_candidates(candidates, spaces)
     columns: list[FloatArray] = []
     parameter: list[int] = []
     names: list[str] = []
@@ -100,9 +102,8 @@ def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> Cand
         if not len(rows):
             continue
         values = [candidates[row][name] for row in rows.tolist()]
-        of_values = [labels.of(row, name) for row in rows.tolist()]
         given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
-        block = _encoded(values, of_values, given, space_of[rows])
+        block = _encoded(values, given, space_of[rows])
         varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
         if not np.any(varies):  # it varies between dicts only, like the branches
             continue
@@ -135,155 +136,62 @@ def _predicts(value: object) -> bool:
     return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
 
 
-class _Labels:
-    """Labels of values: equal for equal values, and different otherwise."""
-
-    def __init__(self, candidates: Sequence[Params]) -> None:
-        self._candidates = candidates
-        self._known: dict[int, Hashable] = {}  # by id: candidates keep their values alive
-
-    def of(self, row: int, name: str) -> Hashable:
-        """Return the label of a candidate's value."""
-        value = self._candidates[row][name]
-        try:
-            return self.of_value(value)
-        except TypeError as error:
-            raise ValueError(
-                "param_distributions must have values that can be converted to features: numbers, "
-                f"or objects that can be pickled or hashed; got {name}={value!r} in candidate "
-                f"{row}. Use another value, or pass the covariance of all candidates to BayesGap."
-            ) from error
-
-    def of_value(self, value: object) -> Hashable:
-        """Return the label of a value. Raise a TypeError if there is none."""
-        number = _number(value)
-        if number is not None:
-            return number
-        if value is None or isinstance(value, str | bool | np.bool_):
-            return (str(type(value).__name__).rstrip("_"), str(value))
-        if id(value) not in self._known:
-            try:
-                self._known[id(value)] = str(joblib.hash(value))
-            except (pickle.PicklingError, TypeError, AttributeError, ValueError, RuntimeError):
-                hash(value)
-                self._known[id(value)] = ("object", value)
-        return self._known[id(value)]
-
-
-def _number(value: object) -> float | None:
-    """Return a value as a float; None if it is not a finite number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if np.isfinite(number) else None
-
-
-def _space_of_candidates(
-    candidates: Sequence[Params], spaces: Sequence[Space], labels: _Labels
-) -> IntArray:
+def _space_of_candidates(candidates: Sequence[Params], spaces: Sequence[Space]) -> IntArray:
     """Return the dict of each candidate: the first one with its names and values.
 
     An initial candidate may have other names. Its dict is the one with the most names in common.
     """
-    by_names: dict[frozenset[str], list[int]] = defaultdict(list)
-    for number, space in enumerate(spaces):
-        by_names[frozenset(space)].append(number)
-    sets = [
-        {n: None if hasattr(v, "rvs") else {labels.of_value(x) for x in v} for n, v in s.items()}
-        if len(by_names[frozenset(s)]) > 1
-        else {}
-        for s in spaces
-    ]
-
-    def holds(number: int, row: int) -> bool:
-        return all(
-            _may_give(spaces[number][name], value)
-            if (values := sets[number][name]) is None
-            else labels.of(row, name) in values
-            for name, value in candidates[row].items()
-        )
-
-    found = []
-    for row, params in enumerate(candidates):
-        possible = by_names.get(frozenset(params), [])
-        if not possible:
-            n_common = [len(params.keys() & space.keys()) for space in spaces]
-            possible = [int(np.argmax(n_common))]
+    cubes, found = [Cube.of(space) for space in spaces], []
+    for params in candidates:
+        n_common = [len(params.keys() & space.keys()) for space in spaces]
+        possible = [n for n, space in enumerate(spaces) if space.keys() == params.keys()]
         if len(possible) > 1:
-            possible = [n for n in possible if holds(n, row)] or possible
-        found.append(possible[0])
+            possible = [n for n in possible if cubes[n].point_of(params) is not None] or possible
+        found.append(possible[0] if possible else int(np.argmax(n_common)))
     return np.array(found, dtype=np.int64)
 
 
-def _may_give(distribution: object, value: object) -> bool:
-    number = _number(value)
-    if number is None or not hasattr(distribution, "support"):
-        return True
-    low, high = distribution.support()
-    return bool(low <= number <= high)
-
-
 def _encoded(
-    values: list[object], labels: list[Hashable], given: Mapping[int, object], space_of: IntArray
+    values: Sequence[object], given: Mapping[int, object], space_of: IntArray
 ) -> FloatArray:
     """Return the columns of one parameter, for the candidates that have it.
 
     Numbers are scaled by the values of their dict. Categories are the same in all dicts.
     """
-    numbers = [_number(value) for value in values]
-    is_number = np.array([number is not None for number in numbers])
-    known = np.array([np.nan if number is None else number for number in numbers])
-    column = np.full(len(values), 0.5)  # a category is in the middle of the numbers
+    is_number = np.array([is_finite_number(value) for value in values])
+    column = np.full(len(values), NEUTRAL)  # a category is in the middle of the numbers
     for number, values_of_dict in given.items():
-        here = space_of == number
-        column[here & is_number] = _scaled(known[here & is_number], values_of_dict)
-    is_whole = [isinstance(v, Integral) and not isinstance(v, bool) for v in values]
+        here = np.flatnonzero((space_of == number) & is_number)
+        column[here] = _scaled([values[place] for place in here.tolist()], values_of_dict)
+    keys = [value_key(value) for value in values]
+    of_numbers = {
+        key: value for key, value in zip(keys, values, strict=True) if is_finite_number(value)
+    }
     # If 1 and 1.0 are both given, they are different values, as for max_features.
-    differ_by_type = len(set(zip(numbers, is_whole, strict=True))) > len(set(numbers))
+    differ_by_type = len(of_numbers) > len(set(of_numbers.values()))
     if is_number.all() and not differ_by_type:
         return column[:, np.newaxis]
     label_of = [
-        differ_by_type and whole if is_known else label
-        for is_known, whole, label in zip(is_number, is_whole, labels, strict=True)
+        (differ_by_type and isinstance(of_numbers[key], Integral)) if key in of_numbers else key
+        for key in keys
     ]
     code_of = {label: code for code, label in enumerate(dict.fromkeys(label_of))}
-    codes = np.array([code_of[label] for label in label_of])
-    one_hot = np.eye(len(code_of))[codes] * (CATEGORY_DISTANCE / np.sqrt(2))
-    return np.column_stack([column, one_hot])
+    one_hot = np.eye(len(code_of))[[code_of[label] for label in label_of]]
+    return np.column_stack([column, one_hot * (CATEGORY_DISTANCE / np.sqrt(2))])
 
 
-def _scaled(numbers: FloatArray, given: Any) -> FloatArray:
-    """Return numbers between 0 and 1."""
-    if hasattr(given, "cdf"):
-        # This is linear for a uniform distribution, and logarithmic for a log-uniform one.
-        first = np.asarray(given.cdf(given.support()[0]) if hasattr(given, "support") else 0.0)
-        shares: FloatArray = (np.asarray(given.cdf(numbers)) - first) / (1 - first)
-        if np.isfinite(shares).all():
-            return shares
-    listed: Any = numbers if hasattr(given, "rvs") else [_number(value) for value in given]
-    different = np.unique([number for number in listed if number is not None])
+def _scaled(numbers: Sequence[Any], given: Any) -> FloatArray:
+    """Return numbers between 0 and 1: by their distribution, or by their rank in the list."""
+    dimension = dimension_of("", given)
+    if isinstance(dimension, Uniform | Continuous | Whole):
+        shares = np.array([dimension.coordinate_of(number) for number in numbers])
+        return np.where(np.isnan(shares), NEUTRAL, shares)  # initial, and outside of the range
+    known = dimension.values if isinstance(dimension, Choices) else numbers
+    different = np.unique([float(value) for value in known if is_finite_number(value)])
     if len(different) < 2:
-        return np.full(len(numbers), 0.5)
-    if is_geometric(different):
-        numbers, different = np.log(numbers), np.log(different)
-    # Halves, because the difference of two numbers may overflow.
-    low, high = different[0] / 2, different[-1] / 2
-    return (numbers / 2 - low) / (high - low)
-
-
-def is_geometric(numbers: FloatArray) -> bool:
-    """Return whether increasing numbers are more evenly spaced on a logarithmic scale.
-
-    This requires at least three positive numbers. It holds for numbers with a constant ratio, and
-    also for 1, 2, 5, 10.
-    """
-    if len(numbers) < 3 or numbers[0] <= 0:
-        return False
-    gaps, log_gaps = np.diff(numbers / numbers[-1]), np.diff(np.log(numbers))
-    return bool(np.std(log_gaps) / np.mean(log_gaps) < 0.99 * np.std(gaps) / np.mean(gaps))
+        return np.full(len(numbers), NEUTRAL)
+    ranks = np.interp(np.asarray(numbers, dtype=np.float64), different, range(len(different)))
+    return ranks / (len(different) - 1)
 
 
 # ------------------------------------------------------------- candidates that are spread evenly
@@ -294,48 +202,26 @@ def draw_evenly(
 ) -> tuple[Params, ...] | None:
     """Draw candidates that are spread more evenly than independent ones.
 
-    The points of a scrambled Halton sequence are mapped by the quantiles of the distributions.
-    Every dict gets the same number of candidates.
+    They are at the points of a scrambled Halton sequence. Every dict gets the same number of them.
 
     Returns
     -------
     candidates : tuple of dict or None
         None if a dict has no continuous distribution, or a distribution has no method ``ppf``.
     """
-    if not all(_has_quantiles(space) for space in spaces):
-        return None
+    cubes = [Cube.of(space) for space in spaces]
+    for cube in cubes:
+        kinds = list(map(type, cube.dimensions))
+        if Opaque in kinds or not (Uniform in kinds or Continuous in kinds):
+            return None
     n_of_space = np.full(len(spaces), n // len(spaces))
     n_of_space[rng.permutation(len(spaces))[: n % len(spaces)]] += 1
     drawn: list[Params] = []
-    for space, n_here in zip(spaces, n_of_space.tolist(), strict=True):
+    for cube, n_here in zip(cubes, n_of_space.tolist(), strict=True):
         seed = np.random.default_rng(rng.randint(2**31 - 1))
-        places = qmc.Halton(len(space), seed=seed).random(n_here)
-        names = sorted(space)
-        columns = [
-            _quantiles(space[name], column)
-            for name, column in zip(names, np.clip(places, 1e-9, 1 - 1e-9).T, strict=True)
-        ]
-        drawn += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        points = qmc.Halton(cube.n_dimensions, seed=seed).random(n_here)
+        drawn += [cube.params_at(point) for point in points]
     return tuple(drawn)
-
-
-def _has_quantiles(space: Space) -> bool:
-    """Return whether all distributions have quantiles, and at least one is continuous."""
-    drawn = [values for values in space.values() if hasattr(values, "rvs")]
-    is_continuous = [not isinstance(getattr(v, "dist", v), rv_discrete) for v in drawn]
-    return any(is_continuous) and all(hasattr(values, "ppf") for values in drawn)
-
-
-def _quantiles(values: Any, places: FloatArray) -> Sequence[object]:
-    if not hasattr(values, "rvs"):
-        return [values[int(place * len(values))] for place in places.tolist()]
-    # Distributions of SciPy take arrays; those of others may not.
-    is_of_scipy = hasattr(values, "dist")
-    quantiles = values.ppf(places) if is_of_scipy else [values.ppf(p) for p in places.tolist()]
-    numbers: list[float] = np.asarray(quantiles, dtype=np.float64).tolist()
-    if not isinstance(getattr(values, "dist", values), rv_discrete):
-        return numbers
-    return [int(number) if number.is_integer() else number for number in numbers]
 
 
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]
@@ -473,9 +359,9 @@ def candidate_features(
     Returns
     -------
     features : ndarray of shape (n_candidates, n_columns)
-        A number is scaled to the range from 0 to 1. All other values are one-hot encoded, such
-        that the distance of two categories is 0.5. With several dicts, the last columns indicate
-        the dict.
+        A number is scaled to the range from 0 to 1, by its distribution or its rank in its list.
+        All other values are one-hot encoded, such that the distance of two categories is 0.5.
+        With several dicts, the last columns indicate the dict.
 
     Examples
     --------
@@ -519,8 +405,7 @@ def candidate_covariance(
     Raises
     ------
     ValueError
-        If there is no such kernel, if ``branch_correlation`` is not from 0 to 1, or if a value
-        can neither be hashed nor pickled.
+        If there is no such kernel, or if ``branch_correlation`` is not from 0 to 1.
 
     Examples
     --------

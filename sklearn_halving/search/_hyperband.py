@@ -19,12 +19,10 @@ from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import RandomSampler, Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,
-    ArrivingInLoops,
     resolve_sampler,
 )
 from sklearn_halving.search.preparing._inputs import FitInputs
@@ -364,17 +362,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     def _candidates(
         self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
     ) -> t.Candidates:
-        if self._keeps_time:
-            sampler = setup.sampler or RandomSampler()
-            return ArrivingInLoops.over(
-                self.estimator, setup.space, sampler, plan.problem.n_arms, rng
-            )
         if not setup.space.is_grid:
             self._check_width(plan)
         candidates = super()._candidates(setup, policy, plan, rng)
-        if not self._halves_grid(setup.space, setup.sampler):
-            _warn_of_small_grid(setup, policy, plan)
-        if setup.space.is_grid:
+        if setup.space.is_grid and not self._keeps_time:
             self._warn_of_left_out(setup, plan, candidates)
         return candidates
 
@@ -428,19 +419,3 @@ def _widest_bracket(loop: Hyperband, setup: Setup, n_candidates: int) -> int:
             f"start {n_arms(least)} candidates. Use n_candidates={n_arms(least)} or more."
         )
     return widest
-
-
-def _warn_of_small_grid(setup: Setup, policy: BasePolicy, plan: SearchPlan) -> None:
-    """Warn if there are fewer candidates than a bracket would start with."""
-    size, schedule = setup.space.size, plan.schedule
-    wanted = policy.schedule(setup.levels.smallest, setup.levels.largest)
-    if size is None or wanted is None or schedule is None or schedule == wanted:
-        return
-    short = [b.label for b in wanted.brackets if b.n_arms > size and b.loop == 0]
-    what = "grid has" if setup.space.is_grid else "distributions have"
-    n_fits = schedule.n_pulls_on(setup.splits.n_repetitions or 1)
-    remedy = " brackets='auto', the default, starts each once." if setup.space.is_grid else ""
-    warn_user(
-        f"The {what} {counted(size, 'candidate')}, fewer than the brackets {short} would start. "
-        f"Each of these brackets starts all of them, with {n_fits} fits in total.{remedy}"
-    )

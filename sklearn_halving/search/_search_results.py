@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -24,7 +24,6 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
@@ -133,36 +132,16 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
 
 
 def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
-    """Return one row for each candidate, ranked by what the policy believes.
-
-    Candidates that arrived after the model was left have NaN, and the ranks of their scores.
-    """
-    if run.prepared.plan.problem.n_arms > len(belief.mean):
-        table = _without_brackets(run, rows)
-        table.cv_results.update(_belief_columns(rows, belief))
-        return replace(table, belief=belief)
+    """Return one row for each candidate, ranked by what the policy believes."""
     results, _ = _with_errors(run, rows)
-    results.update(_belief_columns(rows, belief))
+    results["posterior_mean"] = belief.mean[rows.arm]
+    results["posterior_sd"] = belief.deviation[rows.arm]
+    results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
     alive = run.prepared.policy.is_alive(run.state)[rows.arm]
-    score: FloatArray = results["posterior_mean"].copy()
-    score[~alive] = results[f"mean_test_{run.metric}"][~alive]
+    score = np.where(alive, results["posterior_mean"], results[f"mean_test_{run.metric}"])
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
     return ResultTable(results, belief=belief)
-
-
-def _belief_columns(rows: ResultRows, belief: Belief) -> dict[str, FloatArray]:
-    named = {
-        "posterior_mean": belief.mean,
-        "posterior_sd": belief.deviation,
-        "lower_bound": belief.lower,
-        "upper_bound": belief.upper,
-    }
-    is_known, columns = rows.arm < len(belief.mean), {}
-    for name, values in named.items():
-        columns[name] = np.full(len(rows), np.nan)
-        columns[name][is_known] = values[rows.arm[is_known]]
-    return columns
 
 
 REFIT = 2**31 - 1

@@ -193,7 +193,6 @@ def test_splits_that_come_to_an_end():
         ({"beta": "wide"}, "'beta' parameter of BayesGapSearchCV must be"),
         ({"acquisition": "ucb"}, "'acquisition' parameter of BayesGapSearchCV must be"),
         ({"fits_in_flight": 0}, "'fits_in_flight' parameter of BayesGapSearchCV must be"),
-        ({"grid": {"a": [[0, 1], [(n for n in "ab")]]}}, "in candidate 1. Use"),
     ],
 )
 def test_bad_input_is_refused_before_any_fit(params, message):

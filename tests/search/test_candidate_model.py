@@ -58,12 +58,12 @@ def matrix_of(prior):
         ([1, 3, 5, 7, 9, 11, 13, 15], np.linspace(0, 1, 8)),
         ([2, 6, 10, 14], [0, 1 / 3, 2 / 3, 1]),
         ([15, 1, 8], [1, 0, 0.5]),
-        ([0.5, 0.1], [1, 0]),  # two numbers say nothing of a scale
+        ([0.5, 0.1], [1, 0]),
         ([1, 10, 100, 1000], [0, 1 / 3, 2 / 3, 1]),
         ([0.025, 0.05, 0.1, 0.2], [0, 1 / 3, 2 / 3, 1]),
         (np.logspace(-5, 3, 9), np.linspace(0, 1, 9)),
-        ([1, 2, 5, 10], np.log10([1, 2, 5, 10])),
-        ([0, 1, 10, 100], [0, 0.01, 0.1, 1]),  # 0 has no logarithm
+        ([1, 2, 5, 10], np.linspace(0, 1, 4)),
+        ([0, 1, 10, 100], np.linspace(0, 1, 4)),
         ([-1e308, 0, 1e308], [0, 0.5, 1]),
         (np.array([1, 2, 3], dtype=np.int8), [0, 0.5, 1]),
         ([np.float32(0), 1, np.int64(2)], [0, 0.5, 1]),
@@ -105,16 +105,6 @@ class Fair:
 def test_two_categories_are_half_a_range_apart(values):
     between = distances({"a": values})
     np.testing.assert_allclose(between, 0.5 * (1 - np.eye(len(values))), atol=1e-12)
-
-
-def test_a_value_without_features_is_named_with_its_candidate():
-    generators = [[0, 1], [(n for n in range(2))]]
-    space = {"a": generators, "b": [1, 2]}
-    with pytest.raises(
-        ValueError,
-        match=r"got a=\[<generator.* in candidate 2\. Use another value, or pass the covar",
-    ):
-        features(space)
 
 
 # --------------------------------------------------------------------------------- branches

@@ -1,17 +1,15 @@
 """Where the candidates of a search come from.
 
-They are drawn from the search space before the first fit, or they arrive in groups during the
-search: those of a loop of Hyperband's brackets are drawn when the loop starts, and those of a
-sampler are created when their bracket starts.
+They are drawn from the search space before the first fit, or a sampler creates them in groups
+during the search, such as those of a bracket when it starts.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count, takewhile
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -65,27 +63,22 @@ def draw_candidates(
     rng: np.random.RandomState,
 ) -> Candidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
-    if sampler is None and (plan.n_loops == 1 or space.size is not None):
+    if sampler is None:
         drawn = space.draw(plan.n_of_bracket, rng, plan.fronts)
         check_candidates(estimator, drawn)
         return drawn
-    source: Source
-    if sampler is None:
-        source = DrawnByLoop(plan, space, rng)
-        n_of_group: Sequence[int] = [sum(sizes) for sizes in source.n_of_bracket]
-        order: Sequence[int] = range(plan.n_loops)
-    else:
-        source = MadeBySampler.over(
-            space, sampler, rng, () if plan.schedule is None else plan.fronts
-        )
-        if plan.schedule is None:
-            n_of_group, order = [1] * plan.problem.n_arms, range(plan.problem.n_arms)
-        else:
-            n_of_group, order = plan.n_of_bracket, policy.order_of_play(plan.schedule)
-    candidates = ArrivingCandidates(source, n_of_group, order)
-    if not isinstance(sampler, PointSampler):  # the policy has not started yet
-        candidates.arrive(sum(n_of_group[: order[0]]))
-    check_candidates(estimator, [*source.examples, *candidates])
+    fronts = () if plan.schedule is None else plan.fronts
+    source, groups = MadeBySampler.over(space, sampler, rng, fronts), None
+    if plan.schedule is not None:
+        ends = list(accumulate(plan.n_of_bracket))
+        arms_of = [range(end - n, end) for n, end in zip(plan.n_of_bracket, ends, strict=True)]
+        groups = [(group, arms_of[group]) for group in policy.order_of_play(plan.schedule)]
+    elif not plan.description.keeps_time:
+        groups = [(arm, range(arm, arm + 1)) for arm in range(plan.problem.n_arms)]
+    candidates = ArrivingCandidates(source, plan.problem.n_arms, groups)
+    if groups and not isinstance(sampler, PointSampler):  # the policy has not started yet
+        candidates.arrive(groups[0][1].start)
+    check_candidates(estimator, [*space.initial, *source.examples, *candidates])
     return candidates
 
 
@@ -103,59 +96,41 @@ def check_candidates(estimator: Estimator, candidates: Candidates) -> None:
         estimator_with(estimator, params, "Invalid parameter {name!r} for estimator {estimator}.")
 
 
-class Source(Protocol):
-    """Creates the candidates of a group when it starts."""
-
-    @property
-    def depends_on_scores(self) -> bool:
-        """Whether later candidates depend on the scores of earlier ones."""
-
-    @property
-    def examples(self) -> Sequence[Params]:
-        """Candidates that show what kinds of candidates there will be."""
-
-    def follow(self, policy: BasePolicy, state: Any) -> None:
-        """Use what a running policy knows."""
-
-    def create(self, group: int, arms: range) -> Sequence[Params]:
-        """Return the candidates of a group, given its index and its arms."""
-
-
 class ArrivingCandidates:
     """Candidates that are created in groups, when the first one of a group is requested.
 
-    The groups start in a fixed order. Their candidates therefore depend only on the seed and, with
-    a sampler, on the scores.
+    The groups start in a fixed order, or when the policy decides it. Their candidates therefore
+    depend only on the seed and on the scores.
 
     Parameters
     ----------
-    source : Source
+    source : MadeBySampler
         Creates the candidates.
-    n_of_group : sequence of int
-        Number of candidates of each group.
-    order : sequence of int
-        Indices of the groups in the order in which they start.
+    n_most : int
+        Maximum number of candidates.
+    groups : sequence of (int, range) or None
+        Index and arms of each group, in the order in which they start; None if the policy decides.
     """
 
-    def __init__(self, source: Source, n_of_group: Sequence[int], order: Sequence[int]) -> None:
+    def __init__(
+        self, source: MadeBySampler, n_most: int, groups: Sequence[tuple[int, range]] | None
+    ) -> None:
         self.source = source
-        self._first_arms = [0, *accumulate(n_of_group)]
-        self._order = list(order)
-        self._position = {group: position for position, group in enumerate(order)}
+        self._n_most = n_most
+        self._groups = groups
         self._n_started = 0
         self._known: dict[int, Params] = {}
 
     def arrive(self, arm: int) -> None:
-        """Create the candidates of the group of an arm, unless they exist already."""
-        position = self._position[bisect_right(self._first_arms, arm) - 1]
-        while self._n_started <= position:
-            group = self._order[self._n_started]
-            arms = range(self._first_arms[group], self._first_arms[group + 1])
+        """Create the candidates up to the group of an arm, unless they exist already."""
+        while arm not in self._known:
+            groups = self.source.arrivals() if self._groups is None else self._groups
+            group, arms = groups[self._n_started]
             self._known |= zip(arms, self.source.create(group, arms), strict=True)
             self._n_started += 1
 
     def __len__(self) -> int:
-        return self._first_arms[-1]
+        return self._n_most
 
     def __getitem__(self, arm: int) -> Params:
         if arm not in self._known:
@@ -166,86 +141,6 @@ class ArrivingCandidates:
         """Yield the existing candidates in the order of their arms."""
         for arm in sorted(self._known):
             yield self._known[arm]
-
-
-class ArrivingInLoops(ArrivingCandidates):
-    """Candidates that are created in groups whose sizes the policy decides.
-
-    Parameters
-    ----------
-    source : MadeBySampler
-        Creates the candidates.
-    n_most : int
-        Maximum number of candidates.
-    """
-
-    def __init__(self, source: MadeBySampler, n_most: int) -> None:
-        super().__init__(source, [n_most], [0])
-        self._made = source
-
-    @classmethod
-    def over(
-        cls,
-        estimator: Estimator,
-        space: SearchSpace,
-        sampler: Sampler,
-        n_most: int,
-        rng: np.random.RandomState,
-    ) -> ArrivingInLoops:
-        """Return candidates of a search space; raise if the estimator lacks a parameter."""
-        source = MadeBySampler.over(space, sampler, rng)
-        check_candidates(estimator, [*space.initial, *source.examples])
-        return cls(source, n_most)
-
-    def arrive(self, arm: int) -> None:
-        """Create the candidates up to the group of an arm, unless they exist already."""
-        while arm not in self._known:
-            arms = self._made.arrivals()[self._n_started]
-            self._known |= zip(arms, self._made.create(self._n_started, arms), strict=True)
-            self._n_started += 1
-
-
-class DrawnByLoop:
-    """Draws the candidates of each loop of brackets from distributions.
-
-    A loop has a seed of its own, so its candidates do not depend on how many loops are planned.
-    The first loop has the same candidates as a search with a single loop.
-
-    Parameters
-    ----------
-    plan : SearchPlan
-        The plan of the search.
-    space : SearchSpace
-        The distributions.
-    rng : RandomState
-        Generator for the candidates of the first loop and for the seed of the others.
-    """
-
-    depends_on_scores = False
-
-    def __init__(self, plan: SearchPlan, space: SearchSpace, rng: np.random.RandomState) -> None:
-        self._space = space
-        self.n_of_bracket: list[list[int]] = [[] for _ in range(plan.n_loops)]
-        self._fronts: list[list[range]] = [[] for _ in range(plan.n_loops)]
-        fronts = plan.fronts or [range(0)] * len(plan.n_of_bracket)
-        for loop, n, front in zip(plan.loop_of_bracket, plan.n_of_bracket, fronts, strict=True):
-            self.n_of_bracket[loop].append(n)
-            self._fronts[loop].append(front)
-        self.examples = self._draw(0, rng)
-        self._seed = rng.randint(2**31 - 1, size=4).tolist()
-
-    def follow(self, policy: BasePolicy, state: Any) -> None:
-        """Do nothing: the candidates do not depend on the policy."""
-
-    def create(self, group: int, arms: range) -> Sequence[Params]:
-        """Return the candidates of a loop."""
-        if group == 0:
-            return self.examples
-        seed = np.random.SeedSequence(self._seed, spawn_key=(group,)).generate_state(8)
-        return self._draw(group, np.random.RandomState(seed))
-
-    def _draw(self, loop: int, rng: np.random.RandomState) -> tuple[Params, ...]:
-        return self._space.draw(self.n_of_bracket[loop], rng, self._fronts[loop])
 
 
 @dataclass
@@ -268,7 +163,6 @@ class MadeBySampler:
     """The indices of those of each group; if empty, the first groups begin with them."""
     running: tuple[BasePolicy, Any] | None = None
     """The policy and its state, from the start of the search on."""
-    depends_on_scores: ClassVar[bool] = True
     _number: dict[int, int] = field(default_factory=dict)
     _rungs: list[ClosedRung] = field(default_factory=list)
 
@@ -299,9 +193,10 @@ class MadeBySampler:
         if isinstance(self.sampler, PointSampler):
             self.sampler.running = policy, state
 
-    def arrivals(self) -> Sequence[range]:
-        """Return the groups of arms that a policy which keeps time has created."""
-        return () if self.running is None else self.running[0].arrivals(self.running[1])
+    def arrivals(self) -> Sequence[tuple[int, range]]:
+        """Return index and arms of the groups that a policy which keeps time has created."""
+        policy, state = self.running or (None, None)
+        return [] if policy is None else list(enumerate(policy.arrivals(state)))
 
     def create(self, group: int, arms: range) -> Sequence[Params]:
         """Return the candidates of a bracket, the first of which are initial ones."""

@@ -114,7 +114,7 @@ def session_of(
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
     random_state, candidates = search.random_state, task.candidates
-    are_made = isinstance(candidates, ArrivingCandidates) and candidates.source.depends_on_scores
+    are_made = isinstance(candidates, ArrivingCandidates)
     fields = {name: _shown(name, value) for name, value in params.items() if name not in FREE}
     fields |= {
         "search": type(search).__name__,

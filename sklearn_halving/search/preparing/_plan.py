@@ -56,16 +56,10 @@ class SearchPlan:
         return [bracket.n_arms for bracket in self.schedule.brackets]
 
     @property
-    def loop_of_bracket(self) -> list[int]:
-        """Loop to which each bracket belongs."""
-        if self.schedule is None:
-            return [0]
-        return [bracket.loop for bracket in self.schedule.brackets]
-
-    @property
     def n_loops(self) -> int:
         """Number of loops of brackets; 1 without brackets."""
-        return max(self.loop_of_bracket, default=0) + 1
+        brackets = () if self.schedule is None else self.schedule.brackets
+        return max((bracket.loop for bracket in brackets), default=0) + 1
 
     @property
     def n_fits(self) -> int | None:
