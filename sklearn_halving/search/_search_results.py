@@ -47,7 +47,6 @@ from sklearn_halving.search.reporting._tables import (
     ranks,
     result_rows,
     take_rows,
-    without_sparse_splits,
 )
 from sklearn_halving.search.watching import _failures as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree
@@ -304,7 +303,7 @@ class SearchResults(BaseSearchCV):
         run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
         with one_blas_thread():
             self._table = make_result_table(run, run.rows)
-        self.cv_results_ = without_sparse_splits(self._table.cv_results, n_known)
+        self.cv_results_ = self._table.cv_results
         if run.prepared.plan.schedule is None:
             most = run.prepared.plan.description.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
@@ -325,9 +324,8 @@ class SearchResults(BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
-        if run.stopped_by == "policy":
-            failures.report_abandoned(run.task, run.prepared.plan, run.outcomes)
-        elif not (run.stopped_by == "time_budget" and run.prepared.plan.description.keeps_time):
+        keeps_time = run.prepared.plan.description.keeps_time
+        if not (run.stopped_by == "policy" or (run.stopped_by == "time_budget" and keeps_time)):
             warn_user(run.stopped_message())
 
     def _write_end(self, run: Run, progress: Progress) -> None:

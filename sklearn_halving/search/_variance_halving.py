@@ -83,8 +83,7 @@ class VarianceHalvingSearchCV(AdaptiveSearchCV):
 
         - ``n_fits``: number of fits;
         - ``stage``: the last stage of the candidate;
-        - ``split{j}_test_score``: NaN without a fit on split j. Left out for more than 100
-          splits;
+        - ``split{j}_test_score``: NaN without a fit on split j;
         - ``mean_test_score``: mean, corrected for splits that are easier than others;
         - ``standard_error_test_score``: its standard error, corrected for overlapping training
           sets [3]_;

@@ -94,18 +94,9 @@ class SearchSpace:
 
     @property
     def n_different_in_grid(self) -> int:
-        """Number of candidates of a grid, without duplicates.
-
-        The grid is listed only if two of its dicts have the same names. Candidates that both of
-        them contain count twice if there are too many candidates to list.
-        """
-        spaces, grid = self.distributions, self._grid or ()
-        may_repeat = len({frozenset(space) for space in spaces}) < len(spaces)
-        if may_repeat and len(grid) <= MAX_LISTED:
-            return n_different(grid) + self._n_outside
-        return self._n_outside + sum(
-            prod(_n_values(name, values) for name, values in space.items()) for space in spaces
-        )
+        """Number of candidates of a grid, without duplicates unless the grid is very large."""
+        grid = self._grid or ()
+        return self._n_outside + (n_different(grid) if len(grid) <= MAX_VALUES else len(grid))
 
     def draw(
         self,
@@ -169,13 +160,6 @@ class SearchSpace:
                 "needed. Some are therefore tried several times."
             )
         return list(islice(cycle(different), n))
-
-
-def _n_values(name: str, values: Sequence[object]) -> int:
-    """Return the number of different values, or of all values if the list is very long."""
-    if len(values) > MAX_LISTED:
-        return len(values)
-    return n_different({name: value} for value in values)
 
 
 def _check_lists(param_distributions: object) -> None:

@@ -60,9 +60,9 @@ class EarlyRungs:
     n_telling: int | None = None
     """Number of splits that are enough for a first evaluation of a candidate: the smallest number
     such that the test folds of the first splits contain `TELLING_ROWS` rows and
-    `TELLING_PER_CLASS` of each class. None if it was not computed."""
+    `TELLING_PER_CLASS` of each class, and are like all rows. None if it was not computed."""
     has_like_folds: bool = True
-    """Whether the target of the first two test folds is distributed as that of all rows."""
+    """Whether the first two test folds are like all rows, see `_is_like_all`."""
     n_columns: int = 0
     n_classes: int = 0
     """Number of columns of X and of classes of y; 0 if there are none or it is not known."""
@@ -94,9 +94,18 @@ class EarlyRungs:
         shape: tuple[int, ...] = getattr(X, "shape", ())
         n_columns = int(shape[-1]) if len(shape) == 2 else 0
         n_classes = 0 if classes is None else int(classes.max()) + 1
-        target = _numeric_target(y) if classes is None and are_drawn else None
-        n_telling = _n_telling_splits(classes, n_classes, target, tests)
-        has_like_folds = not are_drawn or _has_like_folds(classes, target, tests)
+        target = _numeric_target(y) if classes is None else None
+
+        def is_like_all(rows: Rows) -> bool:
+            return not are_drawn or _is_like_all(classes, target, rows)
+
+        has_like_folds, n_telling = is_like_all(np.concatenate(tests[:2])), len(tests)
+        for n_splits in range(len(tests), 0, -1):
+            rows = np.concatenate(tests[:n_splits])
+            of_class = np.bincount(classes[rows], minlength=n_classes) if n_classes else rows
+            if len(rows) < TELLING_ROWS or (n_classes and of_class.min() < TELLING_PER_CLASS):
+                break
+            n_telling = n_splits if is_like_all(rows) else n_telling
         return cls(n_telling, has_like_folds, n_columns, n_classes)
 
     def row_floors(self, n_train: int) -> tuple[int, int]:
@@ -321,48 +330,21 @@ def _check_sides(pairs: Iterable[tuple[Rows, Rows]]) -> None:
             )
 
 
-def _has_like_folds(
-    classes: Rows | None, target: FloatArray | None, tests: Sequence[Rows]
-) -> bool:
-    """Return whether the first two test folds have the same target distribution as all rows.
+def _is_like_all(classes: Rows | None, target: FloatArray | None, rows: Rows) -> bool:
+    """Return whether the target has the same distribution on some rows as on all of them.
 
     The mean of a numeric target, or the proportion of each class, must be within
     `TELLING_ERRORS` standard errors of its value on all rows. This detects sorted rows.
     """
-    first = np.concatenate(tests[:2])
-    bound = TELLING_ERRORS / np.sqrt(len(first))
+    bound = TELLING_ERRORS / np.sqrt(len(rows))
     if target is not None:  # standardized
-        return bool(abs(target[first].mean()) <= bound)
+        return bool(abs(target[rows].mean()) <= bound)
     if classes is None:
         return True
     counts = np.bincount(classes)
     shares = counts / len(classes)
-    distance = np.abs(np.bincount(classes[first], minlength=len(counts)) / len(first) - shares)
+    distance = np.abs(np.bincount(classes[rows], minlength=len(counts)) / len(rows) - shares)
     return bool((distance <= bound * np.sqrt(shares * (1 - shares))).all())
-
-
-def _n_telling_splits(
-    classes: Rows | None, n_classes: int, target: FloatArray | None, tests: Sequence[Rows]
-) -> int:
-    """Return the number of splits that are enough for a first evaluation of a candidate.
-
-    It is the smallest number such that the test folds of the first splits contain `TELLING_ROWS`
-    rows and `TELLING_PER_CLASS` of each class. For a numeric target, its mean on these rows must
-    also be within `TELLING_ERRORS` standard errors of its mean on all rows, because rows may be
-    sorted.
-    """
-    n_rows, of_class, total = 0, np.zeros(n_classes, dtype=np.int64), 0.0
-    for n_splits, test in enumerate(tests, start=1):
-        n_rows += len(test)
-        if classes is not None:
-            of_class += np.bincount(classes[test], minlength=n_classes)
-        if target is not None:
-            total += float(target[test].sum())
-            if abs(total / n_rows) > TELLING_ERRORS / np.sqrt(n_rows):
-                continue
-        if n_rows >= TELLING_ROWS and (of_class >= TELLING_PER_CLASS).all():
-            return n_splits
-    return len(tests)
 
 
 def _numeric_target(y: object) -> FloatArray | None:

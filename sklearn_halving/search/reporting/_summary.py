@@ -37,9 +37,9 @@ INDENT = 13
 """Width of the column with the subjects."""
 ROOM = WIDTH - INDENT
 N_LEADERS = 5
-"""Maximum number of candidates shown, if there are no brackets."""
+"""Maximum number of candidates."""
 MAX_ROWS = 12
-"""Maximum number of brackets, and of stages."""
+"""Maximum number of brackets."""
 MAX_PARAMS = 600
 """Maximum length of the parameters of a candidate."""
 MAX_ROW_PARAMS = 120
@@ -105,15 +105,8 @@ class Findings:
         yield "ended", [self._ended()]
         if "bracket" in self.results:
             yield "brackets", self._brackets()
-        else:
-            stages = self._stages()
-            if stages:
-                yield "stages", stages
-            yield "best", self._leaders()
+        yield "best", self._leaders()
         yield "winner", list(self._chosen())
-        runner_up = self._runner_up()
-        if runner_up:
-            yield "runner-up", runner_up
         yield "failures", self._failures()
 
     @cached_property
@@ -178,12 +171,12 @@ class Findings:
 
     @cached_property
     def leaders(self) -> list[Row]:
-        """The rows of the best candidates and one more; only the winner may lack fits."""
+        """The rows of the best candidates; only the winner may lack fits."""
         rows = self.rows[(self.rows["n_all_fits"] > 0) | self.rows["is_best"]]
         rows = rows.sort_values("rank", kind="stable")
         # If a small grid is used in several brackets, a candidate has several numbers.
         rows = rows.drop_duplicates("params").drop_duplicates("candidate")
-        leaders: list[Row] = rows[: N_LEADERS + 1].to_dict("records")
+        leaders: list[Row] = rows[:N_LEADERS].to_dict("records")
         return leaders
 
     @cached_property
@@ -294,27 +287,9 @@ class Findings:
             lines.append(f"and {counted(len(groups) - len(shown), 'other bracket')}")
         return lines
 
-    def _stages(self) -> list[str]:
-        """Return a table of the stages, or of the levels if there are several and no stages."""
-        history = self.history
-        key = "stage" if "stage" in history else "n_resources"
-        if key not in history or history[key].nunique() < 2:
-            return []
-        rows = []
-        for _, own in history.groupby(key):
-            n_candidates, n_fits = own["candidate"].nunique(), len(own)
-            rows.append([number_text(own[key].iloc[0]), f"{n_candidates:,}", f"{n_fits:,}"])
-            if key == "stage" and self.resource is not None:
-                rows[-1].append(number_text(own["n_resources"].max()))
-        head = [key if key == "stage" else str(self.resource), "candidates", "fits"]
-        head += [str(self.resource)] * (len(rows[0]) - len(head))
-        if len(rows) > MAX_ROWS:
-            rows[MAX_ROWS:] = [[f"and {counted(len(rows) - MAX_ROWS, 'other stage')}"]]
-        return ["candidates and fits", *_aligned([head, *rows])]
-
     def _leaders(self) -> list[str]:
         """Return a table of the candidates that rank best, with their parameters."""
-        leaders = self.leaders[:N_LEADERS]
+        leaders = self.leaders
         is_known = self.n_compared >= LEAST_COMPARED
         is_known &= bool(np.isfinite([leader["probability"] for leader in leaders]).any())
         probability = ["P(best)"] if is_known else []
@@ -385,19 +360,6 @@ class Findings:
         at = f" at {self.resource}={number_text(row['amount'])}" if self.resource else ""
         return f"{self.metric} {score_text(score)} ({spread}){at}"
 
-    def _runner_up(self) -> list[str]:
-        """Return the best candidate other than the winner, if there is one with a score."""
-        winner = self.winner
-        if winner is None:
-            return []
-        for other in self.leaders:
-            if other["params"] != winner["params"] and np.isfinite(other["score"]):
-                where = f"{self._scored(other)}, which is not comparable"
-                if other["amount"] == winner["amount"]:
-                    where = _distance(winner, other)
-                return [f"candidate {other['candidate']}, {where}", self._params(other)]
-        return []
-
     def _failures(self) -> list[str]:
         outcomes = Counter(self.history["outcome"])
         n_failed = len(self.history) - outcomes.pop("ok", 0)
@@ -437,18 +399,8 @@ def _rung_text(rung: DataFrame, most_splits: Series) -> str:
     return f"{text}*" if any(rung["is_best"]) else text
 
 
-def _distance(winner: Row, other: Row) -> str:
-    """Return the distance of a candidate from the winner, whose score may not be the best."""
-    gap = other["score"] - winner["score"]
-    return f"{abs(gap):.2g} {'behind' if gap < 0 else 'ahead'}" if gap else "with the same score"
-
-
 def _aligned(table: list[list[str]]) -> list[str]:
-    """Return a line for each row, with aligned columns; a row with a single cell is not aligned.
-
-    Long lines are cut off.
-    """
-    columns = zip(*(row for row in table if len(row) > 1), strict=True)
-    widths = [max(map(len, column)) + 3 for column in columns]
+    """Return a line for each row, with aligned columns. Long lines are cut off."""
+    widths = [max(map(len, column)) + 3 for column in zip(*table, strict=True)]
     lines = ["".join(map(str.ljust, row, widths)).rstrip() for row in table]
     return [line if len(line) <= ROOM else f"{line[: ROOM - 3]}..." for line in lines]

@@ -53,8 +53,6 @@ COLUMNS = {
 OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
 """Names at the start of the error of a pull whose process was killed or died. All other errors
 are tracebacks."""
-MAX_SPLIT_COLUMNS = 100
-"""Number of splits beyond which adaptive searches leave out the columns of single splits."""
 ENOUGH_SPLITS = 5
 """A row with as many scores as GridSearchCV has by default is well enough known for a callable
 ``refit`` to choose it."""
@@ -210,20 +208,6 @@ def make_cv_results(
         for metric, table in pulls.scores("train_scores").items():
             _add_scores(results, f"train_{metric}", table, means, pulls, numbers)
     return results
-
-
-def without_sparse_splits(results: CvResults, n_repetitions: int | None) -> CvResults:
-    """Leave out the columns of single splits if there are very many of them.
-
-    Splits that ``cv`` fixes always have columns, as in GridSearchCV. If their number is unlimited,
-    most columns of a long search would be nearly empty.
-    """
-    of_splits = [name for name in results if re.fullmatch(r"split\d+_test_.+", name)]
-    n_metrics = sum(name.startswith("mean_test_") for name in results)
-    if n_repetitions is not None or len(of_splits) <= MAX_SPLIT_COLUMNS * n_metrics:
-        return results
-    is_split = re.compile(r"split\d+_(test|train)_").match
-    return {name: column for name, column in results.items() if not is_split(name)}
 
 
 def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:

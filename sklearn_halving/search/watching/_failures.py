@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,7 +14,6 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search.preparing._plan import SearchPlan
 
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
@@ -112,31 +110,6 @@ def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence
 
 def _error_of(outcome: Outcome) -> str:
     return outcome.error or outcome.score_error or ""
-
-
-def report_abandoned(task: EvaluationTask, plan: SearchPlan, outcomes: Iterable[Outcome]) -> None:
-    """Warn of rungs with fewer candidates than planned, or none, because of NaN."""
-    arms: dict[tuple[int, ...], set[int]] = defaultdict(set)
-    for outcome in outcomes:
-        arms[plan.path_of(outcome.pull)].add(outcome.pull.arm)
-    narrowed, has_loops = [], plan.n_loops > 1
-    for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
-        name = f"s={bracket.label}" + (f" of loop {bracket.loop}" if has_loops else "")
-        for number, (rung, above) in enumerate(pairwise(bracket.rungs)):
-            n_here, n_above = len(arms[place, number]), len(arms[place, number + 1])
-            # Only candidates with a mean score are kept: if they are too few, all of them.
-            if n_above < min(n_here, above.n_arms):
-                narrowed.append(
-                    f"\nbracket {name} at n_resources={task.resource.to_amount(rung.level)}: "
-                    f"{n_above} of {n_here} candidates have a mean score, {above.n_arms} were "
-                    "planned"
-                )
-    if narrowed:
-        warn_user(
-            "Some rungs had fewer candidates than planned, because candidates whose mean score is "
-            "NaN are eliminated. If larger fits have scores, use a larger min_resources."
-            f"{''.join(narrowed)}"
-        )
 
 
 def report_lost_models(lost: Sequence[str]) -> None:

@@ -25,10 +25,6 @@ X, y = load_iris(return_X_y=True)
 GRID = {"n_neighbors": [1, 5]}
 
 
-def split_columns(search: VarianceHalvingSearchCV | BanditSearchCV) -> list[str]:
-    return [name for name in search.cv_results_ if name.startswith("split")]
-
-
 @pytest.mark.parametrize(
     "search",
     [
@@ -39,10 +35,9 @@ def split_columns(search: VarianceHalvingSearchCV | BanditSearchCV) -> list[str]
     ],
     ids=["variance_halving", "uniform"],
 )
-def test_very_many_splits_have_no_columns_of_their_own(search) -> None:
+def test_means_are_those_of_the_fits_also_on_very_many_splits(search) -> None:
     search.fit(X, y)
     assert search.n_splits_ > 100
-    assert split_columns(search) == []
     results, history = search.cv_results_, search.history_
     of_candidate = history.groupby("candidate")["test_score"]
     assert results["n_fits"].tolist() == of_candidate.size().tolist()

@@ -1,4 +1,4 @@
-"""Failed fits, rungs with fewer candidates than planned, and searches that were stopped."""
+"""Failed fits, and searches that were stopped."""
 
 from __future__ import annotations
 
@@ -14,42 +14,6 @@ from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Interrupting, Known, data, numbered, small
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
-
-NARROWED = "fewer candidates than planned"
-
-
-def run(first_known, n_rows_known=0, **params):
-    """Search nine values; smaller ones, and any on fewer rows, have no score.
-
-    Return the search, and what was said.
-    """
-
-    def score(estimator, X, y):
-        is_known = estimator.value >= first_known and estimator.n_rows_ >= n_rows_known
-        return estimator.value if is_known else np.nan
-
-    search = HyperbandSearchCV(
-        Known(), {"value": list(range(9))}, scoring=score, cv=KFold(2), min_resources=6,
-        random_state=0, **{"brackets": "most_exploratory", **params},
-    )  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(*numbered(108))
-    return search, [str(warning.message) for warning in caught]
-
-
-def widths(search):
-    return np.bincount(search.cv_results_["iter"]).tolist()
-
-
-def test_a_narrow_rung_is_told_with_bracket_resource_and_numbers():
-    search, messages = run(first_known=7)
-    assert widths(search) == [9, 2, 1]
-    (message,) = [text for text in messages if NARROWED in text]
-    assert message.splitlines()[1:] == [
-        "bracket s=2 at n_resources=6: 2 of 9 candidates have a mean score, 3 were planned"
-    ]
-    assert search.best_params_ == {"value": 8}
 
 
 @pytest.mark.parametrize(
