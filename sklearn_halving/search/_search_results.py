@@ -24,6 +24,7 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
@@ -137,7 +138,9 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
     alive = run.prepared.policy.is_alive(run.state)[rows.arm]
-    score = np.where(alive, results["posterior_mean"], results[f"mean_test_{run.metric}"])
+    score: FloatArray = np.where(
+        alive, results["posterior_mean"], results[f"mean_test_{run.metric}"]
+    )
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
     return ResultTable(results, belief=belief)

@@ -68,11 +68,12 @@ class SearchPlan:
         if self.schedule is not None:
             return self.schedule.n_pulls_on(problem.max_repetitions)
         most, n_splits = description.max_pulls, problem.max_repetitions
-        if n_splits is None or (most is None and description.plays_levels):
-            return most
-        levels = {stage.level for stage in description.stages} or {problem.max_level}
-        n_all = problem.n_arms * n_splits * len(levels)
-        return n_all if most is None else min(most, n_all)
+        n_planned = sum(stage.n_pulls for stage in description.stages)
+        if not n_planned:
+            if n_splits is None or (most is None and description.plays_levels):
+                return most
+            n_planned = problem.n_arms * n_splits
+        return n_planned if most is None else min(most, n_planned)
 
     @property
     def may_end_early(self) -> bool:

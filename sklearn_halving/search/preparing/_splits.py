@@ -102,8 +102,10 @@ class EarlyRungs:
         has_like_folds, n_telling = is_like_all(np.concatenate(tests[:2])), len(tests)
         for n_splits in range(len(tests), 0, -1):
             rows = np.concatenate(tests[:n_splits])
-            of_class = np.bincount(classes[rows], minlength=n_classes) if n_classes else rows
-            if len(rows) < TELLING_ROWS or (n_classes and of_class.min() < TELLING_PER_CLASS):
+            n_least = TELLING_PER_CLASS
+            if classes is not None:
+                n_least = int(np.bincount(classes[rows], minlength=n_classes).min())
+            if len(rows) < TELLING_ROWS or n_least < TELLING_PER_CLASS:
                 break
             n_telling = n_splits if is_like_all(rows) else n_telling
         return cls(n_telling, has_like_folds, n_columns, n_classes)

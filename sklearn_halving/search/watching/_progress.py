@@ -19,17 +19,15 @@ from sklearn_halving.search._formatting import clock_text, counted, number_text,
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
-MAX_STAGES = 20
-"""With more stages than this, no line is printed at the end of each stage."""
 N_LINES = 10
-"""Number of lines of a search without rungs or stages, if its length is known."""
+"""Number of lines of a search without rungs, if its length is known."""
 FIRST_LINE = 10
 """Fits before the first line if the length is unknown; doubled for each further line."""
 
 
 @dataclass
 class Part:
-    """A part of a search, a rung or a stage, at whose end a line is printed."""
+    """A rung, at whose end a line is printed."""
 
     name: str
     """Its name, with the numbers of the columns of ``history_``, which begin with 0."""
@@ -38,8 +36,8 @@ class Part:
     n_candidates: int
     n_left: int
     """Numbers of candidates and of further fits that are planned, at most."""
-    n_each: int = 0
-    n_splits: int = 0
+    n_each: int
+    n_splits: int
     """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
     races: bool = False
     """Whether a race may still drop candidates after their fits on one split."""
@@ -50,18 +48,10 @@ class Part:
 
 
 def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
-    """Return the rungs by their paths, or the stages if their number is 2 to `MAX_STAGES`."""
-    if plan.schedule is None:
-        stages = plan.description.stages
-        if not 1 < len(stages) <= MAX_STAGES:
-            return {}
-        return {
-            (number,): Part(f"stage {number}", stage.level, stage.n_arms, stage.n_pulls)
-            for number, stage in enumerate(stages)
-        }
+    """Return the rungs by their paths."""
     parts: dict[tuple[int, ...], Part] = {}
     n_repetitions, n_loops = plan.problem.max_repetitions, plan.n_loops
-    for place, bracket in enumerate(plan.schedule.brackets):
+    for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
         loop = f"loop {bracket.loop}, " if n_loops > 1 else ""
         for number, rung in enumerate(bracket.rungs):
             name = f"{loop}bracket {bracket.label}, rung {number}"
@@ -85,7 +75,7 @@ class ProgressReport:
     n_candidates: int
     """Number of candidates with at least one fit."""
     place: str
-    """Bracket and rung, or stage, of the latest fit; empty if there are none."""
+    """Bracket and rung of the latest fit; empty if there are none."""
     best_score: float
     """Best mean score of a candidate; NaN if there is no score yet. The winner may be another
     candidate whose score is more certain."""
@@ -106,7 +96,7 @@ class Progress(PullObserver):
     plan: SearchPlan
     policy: BasePolicy
     state: object
-    """The policy, which knows the stages and the races, and its state."""
+    """The policy, which knows the races, and its state."""
     reward: Callable[[Outcome], float]
     """Function that returns the score that guides the search."""
     resource: Resource
@@ -145,15 +135,9 @@ class Progress(PullObserver):
         """Plan the parts, and write the first lines."""
         self.parts = parts_of(self.plan)
         self.n_planned = self.plan.n_fits
-        if self.parts and self.n_planned is not None:  # stages may not use the whole budget
-            n_fits = sum(part.n_left for part in self.parts.values())
-            self.n_planned = min(self.n_planned, n_fits)
         self._next_line = next_line(0, self.n_planned)
-        if self.plan.schedule is None:
-            self._part = self.parts.get((0,))
-        else:
-            for part in self.parts.values():
-                self._n_compared[part.level].add(part.n_splits)
+        for part in self.parts.values():
+            self._n_compared[part.level].add(part.n_splits)
         has_deadline = self.deadline < inf
         at_most = "at most " if self.plan.may_end_early or has_deadline else ""
         self._write(headline(self.plan, at_most))
@@ -181,19 +165,15 @@ class Progress(PullObserver):
             self._part.n_left -= 1
             if self._part.races:
                 self._racing.add(path)
-            if path and self._part.n_left == 0:
+            if self._part.n_left == 0:
                 self._end_rung(path, self._part)
-        elif not self.parts and self.n_fits >= self._next_line:
+        elif self.n_fits >= self._next_line:
             self._next_line = next_line(self.n_fits, self.n_planned)
             self._write_line()
         return self._stops
 
     def tell(self) -> None:
-        """Check whether a stage or a race has ended after the policy received rewards."""
-        if self.plan.schedule is None:
-            if self._part is not None:
-                self._enter(self.policy.current_stage(self.state))
-            return
+        """Check whether a race has ended after the policy received rewards."""
         for path in list(self._racing):
             n_dropped, part = self.policy.n_dropped(self.state, path[0]), self.parts[path]
             if n_dropped is not None:
@@ -237,16 +217,6 @@ class Progress(PullObserver):
             self.n_planned -= n_fits
         if n_fits and part.arms and part.n_left == 0:
             self._end_rung(path, part)
-
-    def _enter(self, stage: int | None) -> None:
-        """Enter a stage, None after the last."""
-        before, self._part = self._part, None if stage is None else self.parts[stage,]
-        if before is None or before is self._part:
-            return
-        for number, part in enumerate(self.parts.values()):
-            if stage is None or number < stage:
-                part.n_left = 0  # fits planned for earlier stages are no longer needed
-        self._write_line(before)
 
     def report(self) -> ProgressReport:
         """Return the current state."""
@@ -302,7 +272,7 @@ class Progress(PullObserver):
             write_line(line)
 
     def _write_line(self, part: Part | None = None) -> None:
-        """Write the line for the end of a rung or stage, or else for a number of fits."""
+        """Write the line for the end of a rung, or else for a number of fits."""
         if self.verbose <= 0:
             return
         report = self.report()
@@ -322,8 +292,7 @@ class Progress(PullObserver):
             self._write(f"{fits}: {tried}; {best}; {times}")
             return
         what = counted(len(part.arms), "candidate")
-        if part.n_splits:
-            what += f" on {'up to ' * part.has_dropped}{counted(part.n_splits, 'split')}"
+        what += f" on {'up to ' * part.has_dropped}{counted(part.n_splits, 'split')}"
         what += resource_text(self.resource, self.resource.to_amount(part.level))
         self._write(f"{part.name}: {what}; {best}; {fits}, {times}")
 
@@ -337,7 +306,7 @@ class Progress(PullObserver):
 
 
 def next_line(n_fits: int, n_planned: int | None) -> int:
-    """Return the number of fits after which a search without rungs or stages writes a line."""
+    """Return the number of fits after which a search without rungs writes a line."""
     if n_planned is not None:
         return ceil(n_planned * (N_LINES * n_fits // max(1, n_planned) + 1) / N_LINES)
     line = FIRST_LINE
