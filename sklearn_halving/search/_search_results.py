@@ -138,9 +138,8 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
     alive = run.prepared.policy.is_alive(run.state)[rows.arm]
-    score: FloatArray = np.where(
-        alive, results["posterior_mean"], results[f"mean_test_{run.metric}"]
-    )
+    score: FloatArray = results[f"mean_test_{run.metric}"].copy()
+    score[alive] = results["posterior_mean"][alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
     return ResultTable(results, belief=belief)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from itertools import cycle, islice, product
+from itertools import cycle, islice
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -20,6 +20,7 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._dimensions import dimension_of, value_key
@@ -69,10 +70,7 @@ class SearchSpace:
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
         self._grid = _grid_of(spaces, self.is_grid)
-        grids = [] if self._grid is None else self._grid.param_grid
-        places = [_indices_in(grids, params) for params in self.initial]
-        self._n_outside = sum(not found for found in places)
-        in_front = np.array(sorted(index for found in places for index in found), dtype=np.int64)
+        in_front = self._indices_of_initial()
         self._shifts = in_front - np.arange(len(in_front))
         if self.size == 0:
             raise ValueError(
@@ -96,7 +94,17 @@ class SearchSpace:
     def n_different_in_grid(self) -> int:
         """Number of candidates of a grid, without duplicates unless the grid is very large."""
         grid = self._grid or ()
-        return self._n_outside + (n_different(grid) if len(grid) <= MAX_VALUES else len(grid))
+        if len(grid) > MAX_VALUES:
+            return self.size or 0
+        return n_different((*self.initial, *grid))
+
+    def _indices_of_initial(self) -> IntArray:
+        """Return the indices of the initial candidates in a grid, unless it is very large."""
+        grid = self._grid if self.initial and self._grid is not None else ()
+        keys = {content_key(params) for params in self.initial}
+        listed = enumerate(grid if len(grid) <= MAX_VALUES else ())
+        found = [index for index, params in listed if content_key(params) in keys]
+        return np.array(found, dtype=np.int64)
 
     def draw(
         self,
@@ -210,32 +218,15 @@ def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> Parameter
     return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
 
 
-def _indices_in(grids: Sequence[Mapping[str, Any]], params: Params) -> list[int]:
-    """Return the indices of a candidate in a ParameterGrid of these dicts."""
-    found, n_before = [], 0
-    for grid in grids:
-        # A ParameterGrid varies the last name in alphabetical order fastest.
-        names = sorted(grid, reverse=True)
-        if grid.keys() == params.keys():
-            places = [_places_in(list(grid[name]), params[name]) for name in names]
-            for offsets in product(*places):
-                index = 0
-                for name, offset in reversed(list(zip(names, offsets, strict=True))):
-                    index = index * len(grid[name]) + offset
-                found.append(n_before + index)
-        n_before += prod(len(values) for values in grid.values())
-    return found
+def content_key(params: Params) -> Hashable:
+    """Return a key that candidates with the same content share.
 
-
-def _places_in(values: Sequence[object], value: object) -> list[int]:
-    """Return the places of a value in a list. 1 and 1.0 differ, as for ``max_features``."""
-    wanted = _content_of(value)
-    return [place for place, other in enumerate(values) if _content_of(other) == wanted]
-
-
-def _content_of(value: object) -> str:
-    """Return a digest that is the same for a scalar of NumPy and that of Python."""
-    return content_hash(value.item() if isinstance(value, np.generic) else value)
+    1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
+    """
+    return tuple(
+        (name, content_hash(value.item() if isinstance(value, np.generic) else value))
+        for name, value in sorted(params.items())
+    )
 
 
 def _values(values: Any) -> Any:
@@ -327,7 +318,7 @@ def search_space(
             given = first_candidates_for(parameters.estimator)
             given = given[:n_most] if isinstance(n_most, Integral) else given
     space = SearchSpace(values)
-    different: dict[tuple[tuple[str, str], ...], Params] = {}
+    different: dict[Hashable, Params] = {}
     for place, params in enumerate(() if given is None else given):
         if not isinstance(params, Mapping):
             raise ValueError(
@@ -339,8 +330,7 @@ def search_space(
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
         message = f"{must}{{name!r}} at position {place}."
         complete = _completed(own, estimator_with(parameters.estimator, own, message), space)
-        key = tuple((name, _content_of(value)) for name, value in sorted(complete.items()))
-        different.setdefault(key, complete)
+        different.setdefault(content_key(complete), complete)
     if different:
         space = SearchSpace(values, list(different.values()))
     resource.check(parameters.estimator, space.names)
