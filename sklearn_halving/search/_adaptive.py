@@ -15,9 +15,13 @@ from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._parameters import PositiveFloat, PositiveInt
+from sklearn_halving.search._parameters import (
+    FitInputs,
+    PositiveFloat,
+    PositiveInt,
+    check_defaults,
+)
 from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, resolve_sampler
-from sklearn_halving.search.preparing._inputs import FitInputs, check_defaults
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import (

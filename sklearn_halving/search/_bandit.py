@@ -19,8 +19,10 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import AdaptiveSearchCV
 from sklearn_halving.search._parameters import (
+    FitInputs,
     PositiveFloat,
     PositiveInt,
+    Reward,
     SharedParameters,
     document_search,
 )
@@ -29,7 +31,6 @@ from sklearn_halving.search.preparing._arriving import (
     PointSampler,
     resolve_sampler,
 )
-from sklearn_halving.search.preparing._inputs import FitInputs, Reward
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._setup import Setup, make_plan
 from sklearn_halving.search.preparing._space import (

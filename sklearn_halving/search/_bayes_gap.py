@@ -16,9 +16,13 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
-from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
+from sklearn_halving.search._parameters import (
+    FitInputs,
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._arriving import check_candidates
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup

@@ -19,13 +19,17 @@ from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import RandomSampler, Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
-from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
+from sklearn_halving.search._parameters import (
+    FitInputs,
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._arriving import (
     BRACKETS_IN_PLAY,
     DEFAULT_SAMPLER,
     resolve_sampler,
 )
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import (
     MAX_ELIMINATIONS,
     choose_levels,

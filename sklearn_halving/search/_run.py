@@ -1,9 +1,9 @@
-"""The state of a running `fit`."""
+"""The state of a running `fit`, and the table of its results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -12,16 +12,35 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from sklearn_halving._typing import CrossValidation
+from sklearn_halving._typing import CrossValidation, CvResults, Estimator, Params
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import Pull
+from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._types import Belief, Pull
+from sklearn_halving.policies.bases._base_policy import name_of
+from sklearn_halving.policies.bases._parameter_checks import is_outside
+from sklearn_halving.resources._boosters import fix_rounds
+from sklearn_halving.resources._iterations import is_number_of_rounds
+from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
-from sklearn_halving.search.preparing._inputs import Reward
 from sklearn_halving.search.preparing._setup import Prepared
-from sklearn_halving.search.preparing._space import n_different
-from sklearn_halving.search.reporting._statistics import additive_means
-from sklearn_halving.search.reporting._tables import Means, ResultRows, SearchRecord
+from sklearn_halving.search.preparing._space import first_of_each, n_different
+from sklearn_halving.search.reporting._statistics import (
+    ChoiceStatistics,
+    Overlap,
+    add_standard_errors,
+    additive_means,
+)
+from sklearn_halving.search.reporting._tables import (
+    Means,
+    ResultRows,
+    SearchRecord,
+    finalists,
+    make_cv_results,
+    pulled_means,
+    ranks,
+)
 from sklearn_halving.search.watching._failures import stopped_message, warn_of_first_failures
 
 SILENT_SECONDS = 60.0
@@ -56,7 +75,7 @@ class StagedLog(PullLog):
 
 @dataclass
 class Run:
-    """The state of a running `fit`."""
+    """The state of a running `fit`, and the table of its results."""
 
     prepared: Prepared
     """The preparation, which does not depend on any pull."""
@@ -174,3 +193,131 @@ def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None
         return int(check_cv(cv).get_n_splits())
     except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
         return None
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """The results of a search, computed from its outcomes."""
+
+    cv_results: CvResults
+    """The attribute ``cv_results_``."""
+    statistics: ChoiceStatistics | None = None
+    """Statistics of the choice, from scores; None if the choice is that of a model."""
+    belief: Belief | None = None
+    """What a policy with a model believes; None for other policies."""
+
+    def of_choice(self, row: int, metric: str) -> dict[str, float]:
+        """Return the attributes that describe the choice of a row; NaN without any score."""
+        if self.statistics is None:
+            has_score = not np.isnan(self.cv_results[f"mean_test_{metric}"]).all()
+            mean = float(self.cv_results["posterior_mean"][row])
+            return {"best_corrected_score_": mean if has_score else np.nan}
+        found = {
+            "best_probability_": float(self.statistics.probability_best()[row]),
+            "best_regret_": self.statistics.regret(row),
+            "best_corrected_score_": self.statistics.corrected_score(row),
+        }
+        has_score = not np.isnan(self.statistics.mean[row])
+        return found if has_score else dict.fromkeys(found, np.nan)
+
+
+def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
+    """Return the results of a search with brackets, with a model, or with neither."""
+    if run.prepared.plan.schedule is not None:
+        return _of_brackets(run, rows)
+    belief = run.prepared.policy.belief(run.state)
+    return _without_brackets(run, rows) if belief is None else _of_belief(run, rows, belief)
+
+
+def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
+    """Return the results of rungs, and statistics of the finalists."""
+    means = run.comparable_means(rows)
+    if run.stopped_by == "policy":  # otherwise, most candidates lack splits
+        means = pulled_means
+    results = make_cv_results(run.task, run.outcomes, rows, means)
+    index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
+    # Equal candidates count once, or they would share the probability; the winner stays.
+    index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
+    index = index[first_of_each(results["params"][row] for row in index)]
+    mean = np.full(len(rows), np.nan)
+    if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
+        mean[index] = results[name][index]
+    overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
+    compared = results | {name: mean}
+    return ResultTable(results, ChoiceStatistics.of(compared, run.metric, rows.level, overlap))
+
+
+def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:
+    """Return the columns with standard errors, and the overlap of the splits."""
+    results = make_cv_results(run.task, run.outcomes, rows, run.comparable_means(rows))
+    overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
+    add_standard_errors(results, overlap)
+    return results, overlap
+
+
+def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
+    """Return one row for each candidate, ranked by its scores."""
+    (results, overlap), metric = _with_errors(run, rows), run.metric
+    statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
+    results["probability_best"] = statistics.probability_best()
+    is_winner = rows.arm == run.best_arm
+    if (results[f"rank_test_{metric}"][is_winner] != 1).any():
+        # The policy may choose another candidate, for example if it ignores earlier stages.
+        of_all = results[f"mean_test_{metric}"]
+        group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
+        results[f"rank_test_{metric}"] = ranks(of_all, group)
+    return ResultTable(results, statistics)
+
+
+def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
+    """Return one row for each candidate, ranked by what the policy believes."""
+    results, _ = _with_errors(run, rows)
+    results["posterior_mean"] = belief.mean[rows.arm]
+    results["posterior_sd"] = belief.deviation[rows.arm]
+    results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
+    alive = run.prepared.policy.is_alive(run.state)[rows.arm]
+    score: FloatArray = results[f"mean_test_{run.metric}"].copy()
+    score[alive] = results["posterior_mean"][alive]
+    is_winner = (rows.arm == run.best_arm).astype(np.int64)
+    results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
+    return ResultTable(results, belief=belief)
+
+
+def fix_rounds_of_winner(
+    estimator: Estimator, task: EvaluationTask, outcomes: Sequence[Outcome], pull: Pull
+) -> tuple[int, Params]:
+    """Set the number of rounds of a booster that stopped early; return level and fit parameters.
+
+    It is the median number of rounds on all splits. The refit uses all rows, so that none are
+    left to decide when to stop.
+    """
+    rounds = [
+        outcome.n_rounds
+        for outcome in outcomes
+        if outcome.pull[:2] == pull[:2] and outcome.n_rounds is not None
+    ]
+    if not rounds:
+        return pull.level, task.fit_params
+    n_rounds = round(float(np.median(rounds)))
+    counts_rounds = any(map(is_number_of_rounds, task.resource.params_at(pull.level)))
+    level = n_rounds if counts_rounds else pull.level
+    return level, fix_rounds(estimator, n_rounds, task.fit_params)
+
+
+def report_doubt(run: Run) -> None:
+    """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
+    policy, reward_range = run.prepared.policy, run.prepared.plan.description.reward_range
+    rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
+    outside = rewards[is_outside(reward_range, rewards)]
+    if len(outside):
+        warn_user(
+            f"{len(outside)} scores are outside reward_range={reward_range}, such as "
+            f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Give a "
+            "policy object with the reward_range of the score."
+        )
+    is_confident = policy.is_confident(run.state)
+    if is_confident is not None and policy.is_finished(run.state) and not is_confident:
+        warn_user(
+            f"{name_of(policy)} used its {len(run.outcomes)} fits before it reached its "
+            "confidence level, so the choice is not guaranteed. Give it more fits."
+        )

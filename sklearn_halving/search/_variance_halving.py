@@ -19,8 +19,12 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._parameters import PositiveFloat, PositiveInt, document_search
-from sklearn_halving.search.preparing._inputs import FitInputs
+from sklearn_halving.search._parameters import (
+    FitInputs,
+    PositiveFloat,
+    PositiveInt,
+    document_search,
+)
 from sklearn_halving.search.preparing._levels import choose_levels
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._splits import streamed_splits

@@ -19,9 +19,9 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._train_test_rows import ListedFolds
 from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.search._parameters import read_seconds
 from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._inputs import read_seconds
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})

@@ -20,9 +20,9 @@ from sklearn_halving.resources import Iterations, Resource
 from sklearn_halving.resources._rescaling import check_rescaled_names
 from sklearn_halving.resources._types import ContinuedResource
 from sklearn_halving.samplers import Sampler
+from sklearn_halving.search._parameters import FitInputs
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.search.preparing._levels import Levels
 from sklearn_halving.search.preparing._plan import SearchPlan, fronts_of
 from sklearn_halving.search.preparing._space import SearchSpace

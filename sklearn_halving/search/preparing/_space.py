@@ -24,9 +24,8 @@ from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._dimensions import dimension_of, value_key
-from sklearn_halving.search._parameters import SharedParameters
+from sklearn_halving.search._parameters import FitInputs, SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.search.preparing._inputs import FitInputs
 from sklearn_halving.spaces import first_candidates_for, space_for
 
 MAX_REDRAWS = 1000
