@@ -18,15 +18,15 @@ def for_optuna(space: Space) -> dict[str, Any]:
             continue
         low, high = values.support()
         if _is_whole(values):
-            found[name] = IntDistribution(int(low), int(high))
+            found[name] = IntDistribution(int(low), int(high), log=_is_log(values))
         else:
             found[name] = FloatDistribution(float(low), float(high), log=_is_log(values))
     return found
 
 
 def _is_whole(values: Any) -> bool:
-    return bool(values.dist.name == "randint")
+    return values.dist.name in {"randint", "loguniform_int"}
 
 
 def _is_log(values: Any) -> bool:
-    return values.dist.name in {"loguniform", "reciprocal"}
+    return values.dist.name in {"loguniform", "reciprocal", "loguniform_int"}
