@@ -29,7 +29,7 @@ from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
-from sklearn_halving.resources._iterations import is_number_of_rounds
+from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._formatting import score_text
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._space import first_of_each
