@@ -18,9 +18,4 @@ from sklearn_halving.splits._stream import (
     corrected_variance_of_mean,
 )
 
-__all__ = [
-    "RepeatedLearningTesting",
-    "SplitStream",
-    "corrected_variance_of_mean",
-    "split_stream",
-]
+__all__ = ["RepeatedLearningTesting", "SplitStream", "corrected_variance_of_mean", "split_stream"]

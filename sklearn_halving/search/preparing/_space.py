@@ -22,7 +22,7 @@ from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._dimensions import dimension_of, value_key
+from sklearn_halving.samplers._space import dimension_of, value_key
 from sklearn_halving.search._parameters import SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._inputs import FitInputs
