@@ -27,7 +27,7 @@ from sklearn_halving.execution._train_test_rows import Fold, Rows
 from sklearn_halving.execution._types import EvaluationTask, Job, Outcome, Result, Scores
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
-from sklearn_halving.resources._cloning import all_params, cloned, set_params
+from sklearn_halving.resources._fitting import all_params, cloned, set_params
 
 WIDTH = 80
 """Of the lines that workers write if ``verbose > 1``."""

@@ -13,10 +13,8 @@
 `training_rows` choose rows. A new resource is a class with the methods of `Resource`.
 """
 
-from sklearn_halving.resources._fit_time import FitTime
-from sklearn_halving.resources._iterations import Iterations
-from sklearn_halving.resources._parameter_value import ParameterValue
-from sklearn_halving.resources._partial_fit import PartialFit
+from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
+from sklearn_halving.resources._of_parameter import Iterations, ParameterValue
 from sklearn_halving.resources._resolve import resolve_resource
 from sklearn_halving.resources._training_size import (
     TrainingSize,

@@ -107,8 +107,7 @@ def evaluated_on(estimator: Estimator, X: object, y: object, weight: object) -> 
     library, own_fit = boosting_library(step), step.fit
 
     def fit(X_train: object, y_train: object, **params: object) -> object:
-        held_out = TrainingData(X, None, {})
-        X_held_out = to_last_step(estimator, held_out, first=False)[1].X
+        X_held_out = to_last_step(estimator, TrainingData(X, None, {}), first=False)[1].X
         evaluation: Params = {"eval_set": [(X_held_out, y)]}
         if library == "lightgbm" and "eval_X" in signature(own_fit).parameters:
             evaluation = {"eval_X": (X_held_out,), "eval_y": (y,)}  # since LightGBM 4.7

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sklearn_halving._typing import Estimator
-from sklearn_halving.resources._fit_time import FitTime
-from sklearn_halving.resources._iterations import Iterations, is_iteration_name
-from sklearn_halving.resources._parameter_value import ParameterValue
-from sklearn_halving.resources._parameters import suggestion
-from sklearn_halving.resources._partial_fit import PartialFit
+from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
+from sklearn_halving.resources._fitting import suggestion
+from sklearn_halving.resources._of_parameter import Iterations, ParameterValue, is_iteration_name
 from sklearn_halving.resources._training_size import TrainingSize
 from sklearn_halving.resources._types import Resource
 
-_BY_NAME: dict[str, Callable[[], Resource]] = {
-    "n_samples": TrainingSize,
-    "partial_fit": PartialFit,
-    "fit_time": FitTime,
-}
+_BY_NAME = {"n_samples": TrainingSize, "partial_fit": PartialFit, "fit_time": FitTime}
 
 
 def resolve_resource(resource: object, estimator: Estimator) -> Resource:

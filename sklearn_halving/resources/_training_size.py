@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator
-from sklearn_halving.resources._rescaling import Rescale
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._types import LevelRange, Rescale, Resource
 
 Rows = NDArray[np.intp]
 
@@ -63,9 +62,7 @@ class TrainingSize(CheckedFields, Resource):
     name = "n_samples"
     subsamples_rows = True
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
+    def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
         """Return the rows that hold every class (at least one), and all rows of the fold."""
         return max(1, n_rows_needed), n_train
 
@@ -85,9 +82,7 @@ class WholeFit(Resource):
 
     name = "whole_fit"
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
+    def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
         """Return 1 and 1: there is one level."""
         return 1, 1
 
@@ -135,12 +130,8 @@ def subset_order(
     """
     if keep_order:
         return np.arange(n_rows, dtype=np.intp)[::-1]
-    shuffled = rng.permutation(n_rows)
-    if groups is None and y is None:
-        return shuffled
     classes = np.zeros(n_rows, dtype=np.intp) if y is None else class_codes(y)
-    place = np.empty(n_rows, dtype=np.intp)
-    place[shuffled] = np.arange(n_rows)
+    place = np.argsort(rng.permutation(n_rows))
     if groups is None:
         return np.lexsort((place, _priority(classes, place, min_per_class)))
     group_codes = class_codes(groups)
@@ -189,9 +180,7 @@ def training_rows(train: Rows, order: Rows, level: int) -> Rows:
     >>> training_rows(np.array([10, 11, 12, 13]), np.array([2, 0, 3, 1]), 2)
     array([10, 12])
     """
-    if level >= len(order):
-        return train
-    return train[np.sort(order[:level])]
+    return train if level >= len(order) else train[np.sort(order[:level])]
 
 
 def class_codes(y: object) -> Rows:
@@ -231,9 +220,7 @@ def _rank_groups(
     place, _ = _places_in_strata(classes, shuffled[group_codes])
     is_needed = np.zeros(n_groups, dtype=bool)
     is_needed[group_codes[place < min_per_class]] = True
-    rank = np.empty(n_groups, dtype=np.intp)
-    rank[np.lexsort((shuffled, ~is_needed))] = np.arange(n_groups)
-    return rank
+    return np.argsort(np.lexsort((shuffled, ~is_needed)))
 
 
 def _places_in_strata(strata: Rows, order: Rows) -> tuple[Rows, Rows]:

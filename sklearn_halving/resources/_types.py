@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from inspect import signature
+from numbers import Integral
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from sklearn_halving._checks import CheckedFields
+from sklearn_halving._checks import CheckedFields, Rule, refuse_unless
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._fitting import TrainingData, refit
-from sklearn_halving.resources._parameters import number_of
-from sklearn_halving.resources._rescaling import Rescale, rescaled_params
+from sklearn_halving.resources._fitting import (
+    TrainingData,
+    is_replaced,
+    number_of,
+    refit,
+    suggestion,
+)
+
+
+def _check_rules(name: str, rules: object, advice: str) -> None:
+    is_dict = isinstance(rules, Mapping)
+    refuse_unless(is_dict, name, "be a dict of parameter names and rules", repr(rules), advice)
+    for parameter, rule in rules.items() if isinstance(rules, Mapping) else ():
+        refuse_unless(
+            callable(rule) or rule in ("inverse", "proportional"),
+            f"{name}[{parameter!r}]",
+            "be 'inverse', 'proportional' or a callable",
+            repr(rule),
+            "A callable takes (value, amount, max_amount).",
+        )
+
+
+Rescale = Annotated[
+    Mapping[str, str | Callable[[Any, float, float], Any]],
+    Rule(_check_rules, "An example is {'C': 'inverse'}."),
+]
+"""Parameter names and the rules that adjust their values to the amount of resource."""
+
+
+LevelRange = tuple[int, int]
+"""The smallest sensible level, and the largest; 0 if only the user can know it."""
 
 
 @runtime_checkable
@@ -17,8 +48,8 @@ class Resource(Protocol):
 
     A level is a whole number of units, so that schedules are exact and every pull has an exact
     name. Resources measured in fractions (a float parameter, seconds) choose a unit. A subclass
-    needs ``name`` and ``level_range``; the other members have defaults. An object with all of
-    these members works without subclassing.
+    needs a ``name``; the other members have defaults. An object with all of these members works
+    without subclassing.
 
     Examples
     --------
@@ -55,15 +86,14 @@ class Resource(Protocol):
         """
         return
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
+    def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
         """Return the smallest sensible level and the largest.
 
         ``n_train`` is the number of rows in the smallest training fold, ``n_rows_needed`` the
         number of rows that a subset needs to contain every class. A largest level of 0 means
-        that the user must set ``max_resources``.
+        that the user must set ``max_resources``; by default, 1 and 0.
         """
+        return 1, 0
 
     def for_target(self, y: object) -> Resource:
         """Return the resource for a search with the targets ``y``; by default, this one."""
@@ -89,8 +119,19 @@ class Resource(Protocol):
         """
         if not self.rescale:
             return {}
-        amounts = self.to_amount(level), self.to_amount(max_level)
-        return rescaled_params(self.rescale, estimator, *amounts)
+        own, amounts = estimator.get_params(), (self.to_amount(level), self.to_amount(max_level))
+        # A parameter that the candidate does not have belongs to others and is left out.
+        params = {name: own[name] for name in self.rescale if name in own}
+        for name, value in params.items() if amounts[0] != amounts[1] else ():
+            rule = self.rescale[name]
+            if callable(rule):
+                params[name] = rule(value, *amounts)
+            else:
+                owner, _, parameter = name.rpartition("__")
+                is_whole = _is_whole(value, own.get(owner, estimator), parameter)
+                scaled = _scaled(name, rule, value, *amounts)
+                params[name] = max(round(scaled), min(value, 1)) if is_whole else scaled
+        return params
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether a fitted estimator can be trained further; by default, False.
@@ -120,16 +161,10 @@ class Resource(Protocol):
 
 
 class ContinuedResource(CheckedFields, Resource):
-    """Base class of resources that continue training; the caller sets the largest level.
+    """Base class of resources that continue training.
 
     A subclass defines `_train_to`.
     """
-
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and 0: the user must set the largest level."""
-        return 1, 0
 
     def _train_to(
         self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
@@ -152,23 +187,30 @@ class ContinuedResource(CheckedFields, Resource):
         return self._train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)
 
 
-class OfParameter(CheckedFields, Resource):
-    """Base class of resources that are the value of a parameter of the estimator."""
+def check_rescaled_names(rescale: Rescale, estimator: Estimator, searched: frozenset[str]) -> None:
+    """Raise a ValueError if neither the estimator nor the candidates have a parameter."""
+    known = set(estimator.get_params()) | searched
+    for name in rescale:
+        refuse_unless(
+            name in known or is_replaced(name, searched),
+            f"rescale[{name!r}]",
+            f"name a parameter of {type(estimator).__name__} or of the search",
+            repr(name),
+            f"{suggestion(name, known)} Known names are {sorted(known)}.".lstrip(),
+        )
 
-    parameter: str
 
-    @property
-    def name(self) -> str:
-        """The name of the parameter."""
-        return self.parameter
+def _is_whole(value: object, owner: object, parameter: str) -> bool:
+    """Return whether only whole numbers are valid; a float may be given as 1 instead of 1.0."""
+    default = signature(type(owner)).parameters.get(parameter)
+    may_be_float = default is not None and isinstance(default.default, float)
+    return isinstance(number_of(value), Integral) and not may_be_float
 
-    def level_range(
-        self, estimator: Estimator, n_train: int, n_rows_needed: int
-    ) -> tuple[int, int]:
-        """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
-        value = number_of(estimator.get_params().get(self.parameter))
-        return 1, 0 if value is None or value <= 0 else self.to_level(value)
 
-    def params_at(self, level: int) -> Params:
-        """Return the parameter, set to the amount."""
-        return {self.parameter: self.to_amount(level)}
+def _scaled(name: str, rule: str, value: object, amount: float, max_amount: float) -> float:
+    number = number_of(value)
+    if number is None:
+        raise ValueError(
+            f"rescale[{name!r}]={rule!r} needs a numeric {name}, got {value!r}. Use a callable."
+        )
+    return number * max_amount / amount if rule == "inverse" else number * amount / max_amount

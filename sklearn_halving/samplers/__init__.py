@@ -9,14 +9,7 @@ The protocol for a sampler of your own
 """
 
 from sklearn_halving.samplers._gaussian_process import GaussianProcessSampler
-from sklearn_halving.samplers._random import RandomSampler
+from sklearn_halving.samplers._sampler import RandomSampler, Sampler, Told
 from sklearn_halving.samplers._space import Space
-from sklearn_halving.samplers._types import Sampler, Told
 
-__all__ = [
-    "GaussianProcessSampler",
-    "RandomSampler",
-    "Sampler",
-    "Space",
-    "Told",
-]
+__all__ = ["GaussianProcessSampler", "RandomSampler", "Sampler", "Space", "Told"]

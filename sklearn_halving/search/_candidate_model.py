@@ -17,7 +17,7 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.samplers import Space as Cube
-from sklearn_halving.samplers._dimensions import (
+from sklearn_halving.samplers._space import (
     NEUTRAL,
     Choices,
     Continuous,

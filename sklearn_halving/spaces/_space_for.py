@@ -7,8 +7,8 @@ from typing import Any
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from sklearn_halving.spaces._log_uniform_int import loguniform_int
-from sklearn_halving.spaces._tables import FAMILIES, Family
+from sklearn_halving._unstable_imports import num_samples
+from sklearn_halving.spaces._tables import FAMILIES, Family, loguniform_int
 
 OF_CLASS = {name: family for family in FAMILIES for name in family.classes}
 ROWS_PER_NEIGHBOUR = 10
@@ -45,11 +45,10 @@ def space_for(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     >>> sorted(space_for(make_pipeline(StandardScaler(), SVC())))
     ['svc__C', 'svc__gamma']
     """
-    prefix, last, family = _found(estimator)
-    space = {name: family.space[name] for name in _free(last, family)}
-    n_rows = None if X is None else getattr(X, "shape", [len(X)])[0]
-    if "n_neighbors" in space and n_rows is not None:
-        most = min(50, max(1, n_rows // ROWS_PER_NEIGHBOUR))
+    prefix, free, family = _found(estimator)
+    space = {name: family.space[name] for name in free}
+    if "n_neighbors" in space and X is not None:
+        most = min(50, max(1, num_samples(X) // ROWS_PER_NEIGHBOUR))
         space["n_neighbors"] = loguniform_int(1, most)
     return {prefix + name: values for name, values in space.items()}
 
@@ -80,16 +79,15 @@ def first_candidates_for(estimator: Any) -> list[dict[str, Any]]:
     >>> first_candidates_for(SVC())
     [{}, {'C': 680.0, 'gamma': 0.005}, {'C': 41.0, 'gamma': 0.00014}]
     """
-    prefix, last, family = _found(estimator)
-    free = _free(last, family)
+    prefix, free, family = _found(estimator)
     return [{}] + [
         {prefix + name: value for name, value in params.items() if name in free}
         for params in family.first
     ]
 
 
-def _found(estimator: Any) -> tuple[str, Any, Family]:
-    """Return the prefix of the parameters, the estimator that has them, and its family."""
+def _found(estimator: Any) -> tuple[str, list[str], Family]:
+    """Return the prefix of the parameters, those that can be tuned with the others, the family."""
     prefix = ""
     while isinstance(estimator, (Pipeline, TransformedTargetRegressor)):
         if isinstance(estimator, Pipeline):
@@ -106,15 +104,8 @@ def _found(estimator: Any) -> tuple[str, Any, Family]:
             "a dict of parameter names and lists or distributions, such as "
             "{'C': loguniform(0.1, 100)}."
         )
-    return prefix, estimator, OF_CLASS[name]
-
-
-def _free(estimator: Any, family: Family) -> list[str]:
-    """Return the parameters that can be tuned with the other parameters of the estimator."""
-    own = estimator.get_params()
-    fixed = set()
-    if own.get("kernel", "rbf") == "linear":
-        fixed.add("gamma")
+    family, own = OF_CLASS[name], estimator.get_params()
+    fixed = {"gamma"} if own.get("kernel") == "linear" else set()
     if own.get("oob_score") or own.get("max_samples"):
         fixed.add("bootstrap")
-    return [name for name in family.space if name not in fixed]
+    return prefix, [name for name in family.space if name not in fixed], family

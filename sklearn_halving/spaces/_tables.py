@@ -10,11 +10,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.stats import loguniform, uniform
-
-from sklearn_halving.spaces._log_uniform_int import loguniform_int
+import numpy as np
+from scipy.stats import loguniform, rv_discrete, uniform
 
 MEASURED = "measured on 26 public tables with at most 600 training rows"
+
+
+class _LogUniformInt(rv_discrete):  # type: ignore[misc]  # SciPy has no types
+    """Whole numbers from ``low`` to ``high``, evenly spread in their logarithm."""
+
+    def _argcheck(self, low: Any, high: Any) -> Any:
+        return (low >= 1) & (high >= low) & (low == np.floor(low)) & (high == np.floor(high))
+
+    def _get_support(self, low: Any, high: Any) -> Any:
+        return low, high
+
+    def _pmf(self, k: Any, low: Any, high: Any) -> Any:
+        return np.log1p(1 / np.asarray(k, dtype=float)) / np.log((high + 1) / low)
+
+    def _cdf(self, k: Any, low: Any, high: Any) -> Any:
+        return np.log((np.floor(k) + 1) / low) / np.log((high + 1) / low)
+
+    def _ppf(self, q: Any, low: Any, high: Any) -> Any:
+        bound = low * ((high + 1) / low) ** np.asarray(q, dtype=float)
+        # Rounding must not lift an exact bound to the next number.
+        return np.clip(np.ceil(bound * (1 - 1e-12)) - 1, low, high)
+
+
+_DISTRIBUTION = _LogUniformInt(name="loguniform_int")
+
+
+def loguniform_int(low: int, high: int) -> Any:
+    """Return a distribution of whole numbers that are evenly spread in their logarithm.
+
+    Parameters
+    ----------
+    low, high : int
+        Smallest and largest value, both included; at least 1.
+
+    Returns
+    -------
+    distribution : frozen SciPy distribution
+        With the methods ``rvs``, ``ppf``, ``cdf`` and ``pmf``.
+
+    Raises
+    ------
+    ValueError
+        Unless ``1 <= low <= high``, both whole numbers.
+
+    Examples
+    --------
+    >>> from sklearn_halving.spaces import loguniform_int
+    >>> depth = loguniform_int(1, 64)
+    >>> [int(depth.ppf(share)) for share in (0.1, 0.25, 0.5, 0.75, 1)]
+    [1, 2, 8, 22, 64]
+    """
+    if not (low == int(low) and high == int(high) and 1 <= low <= high):
+        raise ValueError(
+            f"loguniform_int needs whole numbers with 1 <= low <= high, got {low!r} and {high!r}."
+        )
+    return _DISTRIBUTION(low, high)
 
 
 @dataclass(frozen=True)
@@ -37,28 +92,21 @@ def both(package: str, *names: str) -> list[str]:
 
 def boosting(rate: str, rounds: str, leaves: str, rows: str, l2: str, columns: str) -> Any:
     """Return space and first candidates of gradient boosting with these names of parameters."""
-    names = rate, rounds, leaves, rows, l2, columns
-    space = dict(
-        zip(
-            names,
-            (
-                loguniform(0.02, 0.3),
-                [50, 100, 200],
-                loguniform_int(3, 63),
-                loguniform_int(2, 60),
-                loguniform(1e-3, 1e2),
-                uniform(0.3, 0.7),
-            ),
-            strict=True,
-        )
-    )
+    space = {
+        rate: loguniform(0.02, 0.3),
+        rounds: [50, 100, 200],
+        leaves: loguniform_int(3, 63),
+        rows: loguniform_int(2, 60),
+        l2: loguniform(1e-3, 1e2),
+        columns: uniform(0.3, 0.7),
+    }
     best = [
         (0.06, 200, 7, 4, 1.7, 0.81),
         (0.1, 200, 4, 3, 35.0, 0.54),
         (0.12, 100, 24, 2, 3.1, 0.52),
         (0.096, 200, 3, 2, 0.0011, 0.72),
     ]
-    return space, [dict(zip(names, values, strict=True)) for values in best]
+    return space, [dict(zip(space, values, strict=True)) for values in best]
 
 
 HIST, HIST_FIRST = boosting(
@@ -94,7 +142,7 @@ FAMILIES = (
         "by analogy with HistGradientBoosting; not measured",
     ),
     Family(
-        ["catboost.CatBoostClassifier", "catboost.CatBoostRegressor"],
+        both("catboost", "CatBoost"),
         {
             "learning_rate": loguniform(0.02, 0.3),
             "iterations": [50, 100, 200],
@@ -148,7 +196,7 @@ FAMILIES = (
         "for a target with variance 1; not measured",
     ),
     Family(
-        ["sklearn.SGDClassifier", "sklearn.SGDRegressor"],
+        both("sklearn", "SGD"),
         LINEAR | {"penalty": ["l2", "elasticnet"]},
         "the range of alpha of scikit-learn's user guide; not measured",
     ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving.splits._stream import Rows
+Rows = npt.NDArray[np.intp]
 
 N_TRIES = 16
 """Number of random draws of whole groups; the best balanced one is used."""
@@ -122,8 +122,7 @@ def _main_class(table: npt.NDArray[np.int64]) -> Rows:
 
 def _sorted_by_stratum(strata: Rows, n_strata: int, rng: np.random.Generator) -> Rows:
     """Return the units by stratum, with strata and units within strata in random order."""
-    units = np.empty(len(strata), dtype=np.intp)
-    units[rng.permutation(len(strata))] = np.arange(len(strata))
+    units = np.argsort(rng.permutation(len(strata)))
     stratum = rng.permutation(n_strata)[strata]
     return units[np.argsort(stratum[units], kind="stable")]
 
@@ -133,31 +132,21 @@ def _drawn(
 ) -> npt.NDArray[np.bool_]:
     """Take ``n_drawn`` units; if ``of_each``, at least one from every stratum.
 
-    Strata that expect less than one unit get one first. The others share the rest.
+    Strata that expect less than one unit get one first. From the others, units are taken at even
+    distances from a random start, in exact integers: from any m consecutive units, this takes
+    m times their share, rounded up or down.
     """
     n = len(sorted_strata)
     taken = np.zeros(n, dtype=bool)
     if of_each and n_drawn < n:
-        is_first = np.ones(n, dtype=bool)
-        is_first[1:] = sorted_strata[1:] != sorted_strata[:-1]
-        first = np.flatnonzero(is_first)
+        first = np.flatnonzero(np.diff(sorted_strata, prepend=-1))
         sizes = np.diff(first, append=n)
         n_before = -1
         while (n_taken := int(np.count_nonzero(taken))) > n_before:
             n_before = n_taken
             taken[first[sizes * (n_drawn - n_taken) < n - n_taken]] = True
-    n_taken = int(np.count_nonzero(taken))
     free = np.flatnonzero(~taken)
-    taken[free[_systematic(n - n_taken, n_drawn - n_taken, rng)]] = True
+    n_left = n_drawn - (n - len(free))
+    marks = (np.arange(len(free) + 1) * n_left + rng.integers(len(free))) // len(free)
+    taken[free[marks[1:] != marks[:-1]]] = True
     return taken
-
-
-def _systematic(n: int, n_drawn: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Take ``n_drawn`` of n units at even distances from a random start, in exact integers.
-
-    From any m consecutive units it takes m * n_drawn / n, rounded up or down.
-    """
-    if n == 0:
-        return np.zeros(0, dtype=bool)
-    marks = (np.arange(n + 1) * n_drawn + rng.integers(n)) // n
-    return marks[1:] != marks[:-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -28,17 +27,14 @@ from sklearn.model_selection import (
 from sklearn.utils import column_or_1d
 
 from sklearn_halving._typing import Params, Splitter
-from sklearn_halving.splits._draws import deal_groups
-from sklearn_halving.splits._learning_testing import (
-    RepeatedLearningTesting,
-    group_codes,
-    has_classes,
-)
+from sklearn_halving.splits._draws import Rows, deal_groups
 from sklearn_halving.splits._stream import (
     RandomSource,
-    Rows,
+    RepeatedLearningTesting,
     Split,
     SplitStream,
+    group_codes,
+    has_classes,
     narrow,
     seed_of_repetition,
     seed_of_stream,
@@ -133,14 +129,10 @@ def split_stream(
     reshuffles = _reshuffles(cv, X, y, split_params, random_state)
     if reshuffles is None:
         splits = listed_splits(cv, X, y, split_params)
-        return SplitStream(partial(_only_block, splits), len(splits), len(splits))
+        return SplitStream([splits].__getitem__, len(splits), len(splits))  # a single block
     stream = SplitStream(reshuffles, reshuffles.block_length)
     stream.split(0)  # invalid splitters raise scikit-learn's own error here
     return stream
-
-
-def _only_block(splits: Sequence[Split], index: int) -> Sequence[Split]:
-    return splits
 
 
 @dataclass(frozen=True)
@@ -171,26 +163,17 @@ class Reshuffles:
             return _as_rows(islice(splits, start, start + self.block_length))
         seed = seed_of_repetition(self.seed, index)
         if type(self.shuffled) is StratifiedGroupKFold and index > 0:
-            return self._dealt(np.random.default_rng(seed))
+            # It assigns groups in the order of their size, for any seed. If group sizes differ,
+            # all its reshuffles would be the same partition.
+            groups = group_codes(self.params["groups"], at_least=self.block_length)
+            classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
+            folds = deal_groups(groups, classes, self.block_length, np.random.default_rng(seed))
+            return _as_rows((folds != fold, folds == fold) for fold in range(self.block_length))
         splitter = copy.copy(self.shuffled)
         splitter.random_state = int(seed.generate_state(1)[0])
         # Splitters that ignore groups warn in every call; once is enough.
         params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
         return _as_rows(splitter.split(self.X, self.y, **params))
-
-    def _dealt(self, rng: np.random.Generator) -> Sequence[Split]:
-        """Reshuffle groups, stratified.
-
-        StratifiedGroupKFold assigns groups in the order of their size, for any seed. If group
-        sizes differ, all its reshuffles are the same partition.
-        """
-        groups = group_codes(self.params["groups"], at_least=self.block_length)
-        classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
-        folds = deal_groups(groups, classes, self.block_length, rng)
-        return [
-            (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
-            for fold in range(self.block_length)
-        ]
 
 
 def _reshuffles(

@@ -1,26 +1,31 @@
-"""Streams of train/test splits, and their seeds.
+"""Streams of train/test splits, those of repeated learning-testing, and the variance of a mean.
 
 The repetition is part of the seed, so splits do not depend on their order.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
-from typing import TypeAlias
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
+from sklearn.utils import check_array, check_random_state, column_or_1d, indexable
+from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._checks import check_count
+from sklearn_halving._checks import check_count, refuse_unless
 from sklearn_halving._typing import RandomState
+from sklearn_halving._unstable_imports import num_samples
+from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.splits._draws import Rows, draw_groups, draw_rows
 
 RandomSource = RandomState | np.random.SeedSequence | None
-Rows: TypeAlias = npt.NDArray[np.intp]
-Split: TypeAlias = tuple[Rows, Rows]
+Split = tuple[Rows, Rows]
 
 MAX_KEPT_ROWS = 5_000_000
 """Largest number of row numbers that a stream keeps (20 MB), if more than one block."""
@@ -99,7 +104,6 @@ class SplitStream:
     block_length: int = 1
     n_repetitions: int | None = None
     _kept: dict[int, Sequence[Split]] = field(default_factory=dict, repr=False, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def split(self, repetition: int) -> Split:
         """Return the training and the test rows of a repetition.
@@ -125,22 +129,280 @@ class SplitStream:
         splits = self._kept.get(index)
         if splits is None:
             self._make_room()
-            splits = self.make_block(index)
-            with self._lock:
-                self._kept[index] = splits
+            splits = self._kept[index] = self.make_block(index)
         train, test = splits[position]
         return train.astype(np.intp), test.astype(np.intp)
 
     def _make_room(self) -> None:
         """Drop the oldest blocks if there is no room for one more of about the same size."""
-        with self._lock:
-            newest = self._kept.get(next(reversed(self._kept), -1), ())
-            n_rows = sum(len(train) + len(test) for train, test in newest)
-            while self._kept and n_rows * (len(self._kept) + 1) > MAX_KEPT_ROWS:
-                del self._kept[next(iter(self._kept))]
+        kept = list(self._kept.items())  # other threads may change the dict meanwhile
+        n_rows = sum(len(train) + len(test) for _, block in kept[-1:] for train, test in block)
+        for place, (index, _) in enumerate(kept):
+            if n_rows * (len(kept) - place + 1) > MAX_KEPT_ROWS:
+                self._kept.pop(index, None)
 
     def __getstate__(self) -> dict[str, object]:
-        return vars(self) | {"_kept": {}, "_lock": None}
+        return vars(self) | {"_kept": {}}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
+
+class RepeatedLearningTesting(BaseCrossValidator):  # type: ignore[misc]
+    """Random training and test sets, the first ``n_splits`` of an endless stream.
+
+    Split j does not depend on the number of splits: with 20 splits instead of 10, the first 10
+    remain the same. `stream` returns the stream itself.
+
+    Training and test sets do not overlap, and they need not cover all rows. With 10 % of the
+    rows in each, as in [2]_, the training sets of different splits share few rows, so that
+    scores are nearly independent.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of splits that `split` yields.
+    train_size : float, int or None, default=None
+        Fraction or number of training rows. None takes all rows outside the test set.
+    test_size : float, int or None, default=0.2
+        Fraction or number of test rows. None takes all rows outside the training set, or 20 %
+        of the rows if ``train_size`` is None too.
+    stratify : bool or "auto", default="auto"
+        Whether both sets preserve the class proportions of ``y``. "auto" stratifies if ``y`` is
+        binary or multiclass and neither set has fewer rows than there are classes. True raises
+        an error if there are fewer training rows than classes, and warns of rare classes.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for the same splits in every call.
+
+    See Also
+    --------
+    sklearn.model_selection.StratifiedShuffleSplit : Random splits of scikit-learn.
+    split_stream : Other cross-validators as streams.
+
+    Notes
+    -----
+    A test set of n rows contains a fraction ``n / n_samples`` of each class, rounded up or down
+    at random. The training set is drawn from the remaining rows in the same way. Every class has
+    at least one row in each training set, so a class with a single row is never tested.
+
+    With ``groups``, every group is entirely on one side. The number of groups on each side is
+    proportional to its number of rows, and the sizes in rows are approximate: of 16 random
+    draws, the one that best matches the requested numbers of rows in total and per class is
+    used. With few groups, or groups of very different sizes, the match is less close.
+
+    References
+    ----------
+    .. [1] P. Burman (1989). A comparative study of ordinary cross-validation, v-fold
+       cross-validation and the repeated learning-testing methods. Biometrika 76, 503-514.
+       https://doi.org/10.1093/biomet/76.3.503
+    .. [2] M. Hoffman, B. Shahriari and N. de Freitas (2014). On correlation and budget
+       constraints in model-based bandit optimization with application to automatic machine
+       learning. AISTATS, section 6.2. https://arxiv.org/abs/1303.6746
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_halving.splits import RepeatedLearningTesting
+    >>> X, y = load_wine(return_X_y=True)
+    >>> cv = RepeatedLearningTesting(5, train_size=0.1, test_size=0.1, random_state=0)
+    >>> [(len(train), len(test)) for train, test in cv.split(X, y)]
+    [(17, 18), (17, 18), (17, 18), (17, 18), (17, 18)]
+    >>> cross_val_score(GaussianNB(), X, y, cv=cv).shape
+    (5,)
+    """
+
+    # scikit-learn's metadata routing reads this attribute: groups are used if given.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    def __init__(
+        self,
+        n_splits: int = 10,
+        *,
+        train_size: float | None = None,
+        test_size: float | None = 0.2,
+        stratify: bool | str = "auto",
+        random_state: RandomSource = None,
+    ) -> None:
+        self.n_splits = n_splits
+        self.train_size = train_size
+        self.test_size = test_size
+        self.stratify = stratify
+        self.random_state = random_state
+
+    def split(self, X: object, y: object = None, groups: object = None) -> Iterator[Split]:
+        """Generate the first ``n_splits`` training and test sets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            The data. Only the number of rows is used.
+        y : array-like of shape (n_samples,) or None, default=None
+            The target, for stratification.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Group labels. Rows of a group stay together.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Row numbers in increasing order.
+        """
+        stream = self.stream(X, y, groups)
+        for repetition in range(self.get_n_splits()):
+            yield stream.split(repetition)
+
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored.
+        """
+        check_count("n_splits", self.n_splits, "`stream` returns an endless stream.")
+        return int(self.n_splits)
+
+    def stream(self, X: object, y: object = None, groups: object = None) -> SplitStream:
+        """Return the endless stream of training and test sets.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            As for `split`.
+
+        Returns
+        -------
+        stream : SplitStream
+            If ``random_state`` is an int, ``stream.split(j)`` is the j-th split of `split`.
+        """
+        data, y, groups = indexable(X, y, groups)
+        is_default = self.train_size is None and self.test_size is None
+        test_size = 0.2 if is_default else self.test_size
+        sizes = ShuffleSplit(1, train_size=self.train_size, test_size=test_size, random_state=0)
+        n_train, n_test = map(len, next(sizes.split(data)))
+        strata = self._strata(y, num_samples(data), n_train, n_test)
+        if groups is None:
+            draw = partial(draw_rows, strata, n_train, n_test)
+        else:
+            draw = partial(draw_groups, group_codes(groups, at_least=2), strata, n_train, n_test)
+        return SplitStream(partial(_drawn_split, draw, seed_of_stream(self.random_state)))
+
+    def _strata(self, y: object, n_rows: int, n_train: int, n_test: int) -> Rows:
+        """Return the stratum of each row: its class, or 0 if splits are not stratified."""
+        one_stratum = np.zeros(n_rows, dtype=np.intp)
+        is_auto = isinstance(self.stratify, str) and self.stratify == "auto"
+        if not (is_auto or isinstance(self.stratify, bool)):
+            raise ValueError(f"stratify must be True, False or 'auto'; got {self.stratify!r}.")
+        if not self.stratify or (is_auto and not has_classes(y)):
+            return one_stratum
+        if not has_classes(y):
+            kind = "no y" if y is None else f"a y of type {type_of_target(y)!r}"
+            raise ValueError(
+                f"stratify=True needs a binary or multiclass y; got {kind}. "
+                "Use stratify=False or 'auto'."
+            )
+        _, strata, counts = np.unique(column_or_1d(y), return_inverse=True, return_counts=True)
+        if is_auto and len(counts) > min(n_train, n_test):
+            return one_stratum
+        _check_classes(counts, n_train, n_test)
+        return strata
+
+
+def _drawn_split(
+    draw: Callable[[np.random.Generator], Split], seed: np.random.SeedSequence, index: int
+) -> Sequence[Split]:
+    """Draw one split with its own seed."""
+    train, test = draw(np.random.default_rng(seed_of_repetition(seed, index)))
+    return [(narrow(train), narrow(test))]
+
+
+def has_classes(y: object) -> bool:
+    """Return whether y is binary or multiclass."""
+    if y is None:
+        return False
+    with warnings.catch_warnings():  # a warning on many distinct values
+        warnings.simplefilter("ignore")
+        try:
+            return type_of_target(y) in ("binary", "multiclass")
+        except (TypeError, ValueError):  # missing values, or values that cannot be sorted
+            return False
+
+
+def group_codes(groups: object, at_least: int) -> Rows:
+    """Return integer codes of the groups, from 0."""
+    labels = column_or_1d(check_array(groups, input_name="groups", ensure_2d=False, dtype=None))
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < at_least:
+        raise ValueError(
+            f"groups must contain at least {at_least} groups, one for each side of a split; got "
+            f"{len(names)}. Without groups, rows are split."
+        )
+    return codes
+
+
+def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
+    """Raise an error if a training set cannot contain every class; warn of rare classes."""
+    if len(counts) > n_train:
+        raise ValueError(
+            "train_size must allow at least one training row per class; got "
+            f"{n_train} training rows for {len(counts)} classes. Use a larger train_size, or "
+            "stratify=False."
+        )
+    if len(counts) > n_test:
+        warn_user(
+            f"Test sets of {n_test} rows cannot contain all {len(counts)} classes of y. "
+            "Use a larger test_size."
+        )
+    elif counts.min() < 2:
+        warn_user(
+            "The least populated class in y has only 1 member. It is in every training set and "
+            "never tested."
+        )
+
+
+def corrected_variance_of_mean(
+    scores: ArrayLike, n_train: ArrayLike, n_test: ArrayLike
+) -> NDArray[np.float64]:
+    """Estimate the variance of a mean score over learning-testing splits.
+
+    Scores of different splits are correlated because their training sets share rows, so
+    ``s**2 / J`` underestimates the variance of the mean. The corrected resampled variance is
+    ``(1 / J + n_test / n_train) * s**2``, where ``s**2`` is the sample variance of the J scores.
+    Its square root is the standard error of the mean.
+
+    Parameters
+    ----------
+    scores : array-like of shape (..., J)
+        One score per split. NaN marks a split without a score, which is ignored.
+    n_train, n_test : array-like of shape (...)
+        Number of rows of a training set and a test set; broadcast against ``scores[..., 0]``.
+
+    Returns
+    -------
+    variance : ndarray of shape (...)
+        In squared units of the score; NaN if there are fewer than two scores.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio (2003). Inference for the generalization error. Machine Learning
+    52, 239-281, section 4 (corrected resampled t-test).
+
+    Examples
+    --------
+    >>> from sklearn_halving.splits import corrected_variance_of_mean
+    >>> scores = [[0.5, 0.7, 0.9], [0.5, 0.7, float("nan")]]
+    >>> corrected_variance_of_mean(scores, n_train=80, n_test=20).round(4)
+    array([0.0233, 0.015 ])
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    train = np.asarray(n_train, dtype=np.float64)
+    test = np.asarray(n_test, dtype=np.float64)
+    for name, given, size in (("n_train", n_train, train), ("n_test", n_test, test)):
+        refuse_unless(bool(np.all(size > 0)), name, "be a positive number of rows", repr(given))
+    refuse_unless(values.ndim > 0, "scores", "have a last axis over splits", repr(scores))
+    is_known = ~np.isnan(values)
+    n_scores = is_known.sum(axis=-1)
+    with np.errstate(invalid="ignore"):  # infinite scores have variance NaN
+        mean = np.where(is_known, values, 0.0).sum(axis=-1) / np.maximum(n_scores, 1)
+        squares = np.where(is_known, values - mean[..., np.newaxis], 0.0) ** 2
+        sample_variance = squares.sum(axis=-1) / np.maximum(n_scores - 1, 1)
+    shares = 1.0 / np.maximum(n_scores, 1) + test / train
+    return np.where(n_scores >= 2, shares * sample_variance, np.nan)

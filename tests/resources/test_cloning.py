@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_halving.resources._cloning import all_params, cloned, set_params
+from sklearn_halving.resources._fitting import all_params, cloned, set_params
 
 
 class Logged(BaseEstimator):

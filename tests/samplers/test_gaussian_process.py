@@ -14,10 +14,12 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Space, Told
-from sklearn_halving.samplers._gaussian_process import Pool, compressed, log_improvement
-from sklearn_halving.samplers._matern_process import (
+from sklearn_halving.samplers._gaussian_process import (
+    Pool,
     Process,
+    compressed,
     fit_hyperparameters,
+    log_improvement,
     negative_log_posterior,
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn.utils
+from scipy.sparse import csr_matrix
 from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -91,6 +92,7 @@ def test_parameters_that_cannot_be_tuned_are_left_out():
 
 def test_neighbours_are_fewer_than_the_rows_of_small_fits():
     assert space_for(KNeighborsClassifier(), X)["n_neighbors"].support()[1] == 17
+    assert space_for(KNeighborsClassifier(), csr_matrix(X))["n_neighbors"].support()[1] == 17
     assert space_for(KNeighborsClassifier())["n_neighbors"].support()[1] == 50
 
 

@@ -17,8 +17,7 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Iterations, Resource
-from sklearn_halving.resources._rescaling import check_rescaled_names
-from sklearn_halving.resources._types import ContinuedResource
+from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._parameters import FitInputs
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates

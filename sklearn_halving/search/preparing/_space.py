@@ -23,7 +23,7 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._dimensions import dimension_of, value_key
+from sklearn_halving.samplers._space import dimension_of, value_key
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.spaces import first_candidates_for, space_for

@@ -1,15 +1,15 @@
-"""The protocol of samplers, and the candidates and scores that they are given."""
+"""The protocol of samplers, what they are given, and random sampling."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sklearn_halving.samplers._dimensions import FloatArray
-from sklearn_halving.samplers._space import IntArray, Params, Space
+from sklearn_halving._typing import Params
+from sklearn_halving.samplers._space import FloatArray, IntArray, Space
 
 
 @dataclass
@@ -139,3 +139,63 @@ class Sampler(Protocol):
         candidates : sequence of dict
             Parameter names and values.
         """
+
+
+@dataclass(frozen=True)
+class RandomSampler:
+    """Draw candidates at random, independently of the scores.
+
+    In a list of dicts, all dicts are equally likely. In a list of values, all values are equally
+    likely. Candidates are not repeated as long as there are others.
+
+    References
+    ----------
+    Bergstra and Bengio. Random search for hyper-parameter optimization. JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import loguniform
+    >>> from sklearn_halving.samplers import RandomSampler, Space, Told
+    >>> told = Told(Space.of({"C": loguniform(0.01, 100)}))
+    >>> [params] = RandomSampler().propose(told, 1, np.random.default_rng(0))
+    >>> 0.01 <= params["C"] <= 100
+    True
+    """
+
+    def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        """Return ``n`` random candidates."""
+        return filled(told, n, rng)
+
+
+def filled(
+    told: Told,
+    n: int,
+    rng: np.random.Generator,
+    propose: Callable[[], Iterable[Params]] | None = None,
+    share_random: float = 1.0,
+) -> list[Params]:
+    """Return ``n`` candidates, each of them new if possible.
+
+    A candidate is random with probability ``share_random``, or if ``propose`` is None or yields
+    no new candidate. Otherwise it is the first new one that ``propose`` yields.
+    """
+    space, candidates = told.space, list[Params]()
+    known, own = set(told.keys), set[Hashable]()
+    avoided: list[set[Hashable]] = [known, own, set()]
+    while len(candidates) < n:
+        params = None
+        if propose is not None and rng.random() >= share_random:
+            params = next((one for one in propose() if space.key(one) not in known), None)
+            if params is None:  # nor for the next candidate
+                propose = None
+        while params is None:  # a random one that is new if possible, or else new in the batch
+            drawn = space.draw(rng, avoided[0])
+            if space.key(drawn) not in avoided[0]:
+                params = drawn
+            else:
+                avoided.pop(0)  # none is left, and searching again would take long
+        candidates.append(params)
+        known.add(space.key(params))
+        own.add(space.key(params))
+    return candidates

@@ -1,15 +1,17 @@
-"""The number of iterations as the resource: trees, epochs or boosting rounds."""
+"""The value of a parameter as the resource: a number of iterations, or any other number."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_halving._checks import CheckedFields, Positive
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._boosters import (
     BOOSTING_NAMES,
@@ -17,20 +19,22 @@ from sklearn_halving.resources._boosters import (
     adds_trees_exactly,
     boosting_library,
 )
-from sklearn_halving.resources._cloning import set_params
 from sklearn_halving.resources._fitting import (
     TrainingData,
+    check_not_searched,
+    check_parameter,
     class_names,
     fit,
     keeps_training_rows,
     last_step,
+    leaf_of,
+    number_of,
     owner_of,
     refit,
+    set_params,
     to_last_step,
 )
-from sklearn_halving.resources._parameters import check_not_searched, check_parameter, leaf_of
-from sklearn_halving.resources._rescaling import Rescale
-from sklearn_halving.resources._types import ContinuedResource, OfParameter
+from sklearn_halving.resources._types import ContinuedResource, LevelRange, Rescale, Resource
 
 Way = Literal["total", "remaining", "add trees", "refit"]
 
@@ -39,14 +43,12 @@ _GRADIENT_BOOSTING = {"GradientBoostingClassifier", "GradientBoostingRegressor"}
 _BAGGING = {"BaggingClassifier", "BaggingRegressor"}
 _NEURAL_NETWORK = {"MLPClassifier", "MLPRegressor"}
 _EPOCHS = _NEURAL_NETWORK | {
-    "SGDClassifier",
-    "SGDRegressor",
-    "SGDOneClassSVM",
-    "Perceptron",
-    "PassiveAggressiveClassifier",
-    "PassiveAggressiveRegressor",
+    *("SGDClassifier", "SGDRegressor", "SGDOneClassSVM", "Perceptron"),
+    *("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
 }
 _UNITS_ASKED = "_halving_units_asked"
+_FRACTION = 1e-3
+"""Unit of a float parameter."""
 
 
 def way_to_continue(step: Any, parameter: str) -> Way:
@@ -58,7 +60,10 @@ def way_to_continue(step: Any, parameter: str) -> Way:
         return "refit"
     names = class_names(step)
     if parameter == "n_estimators":
-        return "total" if _extends_exactly(names, step) else "refit"
+        # warm_start discards the losses that early stopping compares, and scikit-learn raises
+        # an error for it with out-of-bag scores.
+        stops_early = names & _GRADIENT_BOOSTING and step.n_iter_no_change is not None
+        return "refit" if stops_early or (names & _BAGGING and step.oob_score) else "total"
     if parameter == "max_iter" and names & _HISTOGRAM_BOOSTING:
         return "total"
     if parameter == "max_iter" and names & _EPOCHS:
@@ -117,14 +122,6 @@ def _warm_start(step: Estimator, parameter: str, more: int, way: Way) -> Iterato
         set_params(step, before)
 
 
-def _extends_exactly(names: frozenset[str], step: Any) -> bool:
-    if names & _GRADIENT_BOOSTING:
-        # warm_start discards the losses that early stopping compares
-        return step.n_iter_no_change is None
-    # scikit-learn raises an error for this with warm_start
-    return not (names & _BAGGING and step.oob_score)
-
-
 def _is_from_scikit_learn(step: Estimator) -> bool:
     modules = [cls.__module__ for cls in type(step).__mro__]
     shared = ("sklearn.base", "sklearn.utils")
@@ -137,6 +134,27 @@ def _had_no_improvement(step: Any) -> bool:
     patience = step.n_iter_no_change
     has_waited = len(scores) > patience
     return has_waited and max(scores[-patience:]) <= scores[-patience - 1] + step.tol
+
+
+@dataclass(frozen=True)
+class OfParameter(CheckedFields, Resource):
+    """Base class of resources that are the value of a parameter of the estimator."""
+
+    parameter: str
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter
+
+    def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
+        """Return 1 and the level of the estimator's value, or 0 if that is not positive."""
+        value = number_of(estimator.get_params().get(self.parameter))
+        return 1, 0 if value is None or value <= 0 else self.to_level(value)
+
+    def params_at(self, level: int) -> Params:
+        """Return the parameter, set to the amount."""
+        return {self.parameter: self.to_amount(level)}
 
 
 @dataclass(frozen=True)
@@ -186,7 +204,6 @@ class Iterations(OfParameter, ContinuedResource):
     (9, True)
     """
 
-    parameter: str
     continuation: Literal["auto", "total", "remaining", "refit"] = "auto"
     rescale: Rescale | None = None
 
@@ -242,3 +259,60 @@ class Iterations(OfParameter, ContinuedResource):
         if self.continuation == "auto":
             return way_to_continue(step, leaf_of(self.parameter))
         return self.continuation if hasattr(step, "warm_start") else "refit"
+
+
+@dataclass(frozen=True)
+class ParameterValue(OfParameter):
+    """Refit with an increasing value of an integer or float parameter.
+
+    The typical example is the number of random features of a kernel approximation.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, such as ``"rbfsampler__n_components"``.
+    unit : float or None, default=None
+        The step of a float parameter from one level to the next. None means that the parameter
+        is an integer and the level its value. If the estimator has a float,
+        `resolve_resource` and `for_estimator` set 0.001.
+    rescale : dict of str to {"inverse", "proportional"} or callable, default=None
+        Other parameters that depend on this one, as in `TrainingSize`.
+
+    Examples
+    --------
+    >>> from sklearn_halving.resources import ParameterValue
+    >>> ParameterValue("rbfsampler__n_components").params_at(50)
+    {'rbfsampler__n_components': 50}
+    >>> share = ParameterValue("max_samples", unit=1e-3)
+    >>> share.to_level(0.5), share.params_at(500)
+    (500, {'max_samples': 0.5})
+    """
+
+    unit: Positive | None = None
+    rescale: Rescale | None = None
+
+    def for_estimator(self, estimator: Estimator) -> ParameterValue:
+        """Return the resource, with a unit if the estimator's parameter is a float."""
+        value = number_of(estimator.get_params().get(self.parameter))
+        is_float = value is not None and not isinstance(value, Integral)
+        return replace(self, unit=_FRACTION) if self.unit is None and is_float else self
+
+    def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
+        """Raise a ValueError if the parameter is unknown, also searched, or no number."""
+        check_not_searched(self.parameter, searched)
+        check_parameter(self.parameter, estimator, searched)
+        value = estimator.get_params().get(self.parameter)
+        if isinstance(value, (str, bool)):
+            raise ValueError(
+                f"resource={self.parameter!r} must be a numeric parameter; its value is "
+                f"{value!r}. Use 'n_samples', or a number of iterations or features."
+            )
+
+    def to_level(self, amount: float) -> int:
+        """Return the amount in units, rounded."""
+        return round(amount if self.unit is None else amount / self.unit)
+
+    def to_amount(self, level: int) -> float:
+        """Return the value of the parameter."""
+        # Rounded to twelve digits, because 3 * 0.1 is 0.30000000000000004.
+        return level if self.unit is None else float(f"{level * self.unit:.12g}")
