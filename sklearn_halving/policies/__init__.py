@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sklearn_halving.policies._anytime_halving import DoublingHalving as DoublingHalving
-    from sklearn_halving.policies._asynchronous_brackets import (
+    from sklearn_halving.policies._asynchronous_halving import (
         AsynchronousBrackets as AsynchronousBrackets,
     )
     from sklearn_halving.policies._asynchronous_halving import (
@@ -42,18 +42,21 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._confidence_bounds import LUCB as LUCB
     from sklearn_halving.policies._confidence_bounds import LilUCB as LilUCB
     from sklearn_halving.policies._exp3 import EXP3 as EXP3
-    from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
-    from sklearn_halving.policies._gap_e import GapE as GapE
-    from sklearn_halving.policies._gap_e import GapEV as GapEV
+    from sklearn_halving.policies._gap_exploration import AdaptiveGapEV as AdaptiveGapEV
+    from sklearn_halving.policies._gap_exploration import AdaptiveUGapEb as AdaptiveUGapEb
+    from sklearn_halving.policies._gap_exploration import GapE as GapE
+    from sklearn_halving.policies._gap_exploration import GapEV as GapEV
+    from sklearn_halving.policies._gap_exploration import UGapEb as UGapEb
+    from sklearn_halving.policies._gap_exploration import UGapEc as UGapEc
     from sklearn_halving.policies._grid_halving import GridHalving as GridHalving
     from sklearn_halving.policies._hoo import HOO as HOO
+    from sklearn_halving.policies._hyperband import GrowingHyperband as GrowingHyperband
     from sklearn_halving.policies._hyperband import Hyperband as Hyperband
+    from sklearn_halving.policies._hyperband import InfiniteHyperband as InfiniteHyperband
     from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
-    from sklearn_halving.policies._infinite_hyperband import GrowingHyperband as GrowingHyperband
-    from sklearn_halving.policies._infinite_hyperband import InfiniteHyperband as InfiniteHyperband
-    from sklearn_halving.policies._median_elimination import MedianElimination as MedianElimination
     from sklearn_halving.policies._races import BernsteinRace as BernsteinRace
     from sklearn_halving.policies._races import HoeffdingRace as HoeffdingRace
+    from sklearn_halving.policies._races import MedianElimination as MedianElimination
     from sklearn_halving.policies._races import SuccessiveElimination as SuccessiveElimination
     from sklearn_halving.policies._successive_halving import (
         FiniteHorizonHalving as FiniteHorizonHalving,
@@ -77,15 +80,12 @@ if TYPE_CHECKING:
     from sklearn_halving.policies._types import Rung as Rung
     from sklearn_halving.policies._types import Schedule as Schedule
     from sklearn_halving.policies._types import Stage as Stage
-    from sklearn_halving.policies._ugap import AdaptiveUGapEb as AdaptiveUGapEb
-    from sklearn_halving.policies._ugap import UGapEb as UGapEb
-    from sklearn_halving.policies._ugap import UGapEc as UGapEc
-    from sklearn_halving.policies._uniform import UniformAllocation as UniformAllocation
     from sklearn_halving.policies._upper_confidence import MOSS as MOSS
     from sklearn_halving.policies._upper_confidence import UCB1 as UCB1
     from sklearn_halving.policies._upper_confidence import UCBE as UCBE
     from sklearn_halving.policies._upper_confidence import UCBV as UCBV
     from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
+    from sklearn_halving.policies._variance_halving import UniformAllocation as UniformAllocation
     from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
     from sklearn_halving.policies.bases._base_policy import BasePolicy as BasePolicy
     from sklearn_halving.policies.posterior._arm_covariance import (

@@ -27,8 +27,7 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
-from sklearn_halving.policies.bases._finalists import MIN_SPLITS, Finalists
+from sklearn_halving.policies.bases._bracket_play import MIN_SPLITS, BracketPlay, Finalists, Key
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     finite_horizon_rungs,

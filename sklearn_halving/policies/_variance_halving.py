@@ -1,4 +1,4 @@
-"""Sequential halving with unequal reward variances (Lalitha et al. 2023), and extensions."""
+"""Sequential halving with unequal reward variances (Lalitha et al. 2023), and its baseline."""
 
 from __future__ import annotations
 
@@ -30,15 +30,54 @@ from sklearn_halving.policies.bases._greedy_allocation import (
 from sklearn_halving.policies.bases._parameter_checks import Confidence, check_budget
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
-from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._likelihood_allocation import LikelihoodAllocation
 from sklearn_halving.policies.noise._noise_estimates import (
+    Estimates,
     checked_variances,
     errors_in_play,
     estimate_arms,
     shrunk_variances,
 )
+
+
+@dataclass(frozen=True)
+class UniformAllocation(PlannedPolicy):
+    """Pull every arm ``floor(n_pulls / n_arms)`` times and choose the arm with the best mean.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Maximum number of pulls of all arms together.
+
+    References
+    ----------
+    Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification with
+    heterogeneous reward variances. UAI 2023, section 5 ("Unif").
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Problem, UniformAllocation
+    >>> policy = UniformAllocation(n_pulls=7)
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> pulls = policy.ask(state, max_pulls=10)
+    >>> pulls.arm, pulls.repetition
+    (array([0, 0, 1, 1, 2, 2]), array([0, 1, 0, 1, 0, 1]))
+    >>> policy.tell(state, pulls, rewards=-abs(pulls.arm - 1.0))
+    >>> int(policy.recommend(state))
+    1
+    """
+
+    n_pulls: int
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        n_arms = game.n_arms
+        check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} candidates once")
+        n_each = game.within_splits(np.full(game.alive.shape, self.n_pulls // n_arms))
+        game.stages = (Stage(n_arms, n_arms * int(n_each.min()), game.level),)
+        yield n_each
+        game.best = best_alive(game.alive, game.mean())
+
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 DEFAULT_SHRINKAGE = 3.0

@@ -13,8 +13,8 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._planned_pulls import Game, in_plans, widths_of
 from sklearn_halving.policies.bases._ranking import keep_best
-from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._noise_estimates import (
+    Estimates,
     estimate_arms,
     likelihood_of_leading,
     shrunk_variances,
