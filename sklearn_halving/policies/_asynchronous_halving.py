@@ -1,7 +1,7 @@
 """Successive halving that promotes arms before their rung is complete.
 
-`AsynchronousHalving` (ASHA) promotes in the order of a virtual clock, `AsynchronousBrackets` in the
-order in which arms entered, within the plan of another policy.
+`AsynchronousHalving` (ASHA) promotes in the order of a virtual clock, `AsynchronousBrackets` in
+the order in which arms entered, within the plan of another policy.
 """
 
 from __future__ import annotations
