@@ -32,8 +32,6 @@ from sklearn_halving.policies._asynchronous_halving import (
     AsynchronousHalving,
 )
 from sklearn_halving.policies._bayes_gap import BayesGap
-from sklearn_halving.policies._bernstein_stopping import BernsteinStopping
-from sklearn_halving.policies._confidence_bounds import LUCB, LilUCB
 from sklearn_halving.policies._exp3 import EXP3
 from sklearn_halving.policies._gap_exploration import (
     AdaptiveGapEV,
@@ -49,6 +47,7 @@ from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, Inf
 from sklearn_halving.policies._incumbent_race import IncumbentRace
 from sklearn_halving.policies._races import (
     BernsteinRace,
+    BernsteinStopping,
     HoeffdingRace,
     MedianElimination,
     SuccessiveElimination,
@@ -75,7 +74,15 @@ from sklearn_halving.policies._types import (
     Schedule,
     Stage,
 )
-from sklearn_halving.policies._upper_confidence import MOSS, UCB1, UCBE, UCBV, AdaptiveUCBE
+from sklearn_halving.policies._upper_confidence import (
+    LUCB,
+    MOSS,
+    UCB1,
+    UCBE,
+    UCBV,
+    AdaptiveUCBE,
+    LilUCB,
+)
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.posterior._arm_covariance import FactorCovariance, KernelCovariance

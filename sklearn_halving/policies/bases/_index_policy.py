@@ -16,7 +16,6 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy, ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
@@ -25,6 +24,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     width_of_range,
 )
 from sklearn_halving.policies.bases._ranking import (
+    ArmStatistics,
     any_of_each,
     best_known,
     largest_usable,

@@ -15,9 +15,8 @@ from scipy.special import ndtri, stdtrit
 
 from sklearn_halving._checks import check_not_negative, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._planned_pulls import Game
-from sklearn_halving.policies.bases._ranking import best_alive
+from sklearn_halving.policies.bases._ranking import ArmStatistics, best_alive
 
 WILD = 1e3
 """An arm is wild if its rewards are this many times as far from the best arm as those of the best
