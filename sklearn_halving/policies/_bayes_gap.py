@@ -90,9 +90,6 @@ def scores_of(
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
-NoiseVariance = Annotated[
-    float, Rule(check_positive, "For rewards without noise, use a small number such as 1e-6.")
-]
 MAX_FEATURES_AT_START = 1024
 """Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
 
@@ -222,12 +219,10 @@ class BayesGap(BasePolicy):
 
     n_pulls: Count
     covariance: Any = field(default=None, repr=False)
-    noise_variance: NoiseVariance = 0.25
+    noise_variance: Annotated[float, Rule(check_positive, "Use 1e-6 for no noise.")] = 0.25
     split_variance: NotNegative = 0.0
     acquisition: Acquisition = "bayesgap"
-    beta: Annotated[
-        BetaRule | float, Rule(_check_beta, "Use 'effective', the default, or a number above 0.")
-    ] = "effective"
+    beta: Annotated[BetaRule | float, Rule(_check_beta)] = "effective"
     epsilon: Tolerance = 0.0
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import e, log, sqrt
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving._checks import Rule, refuse_unless
+from sklearn_halving._checks import Share
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
@@ -24,10 +24,6 @@ from sklearn_halving.policies.bases._ranking import (
 
 N_DRAWN = 256
 """Random numbers that are drawn at a time for each problem, which is faster than one by one."""
-
-
-def _check_share(name: str, value: float, advice: str) -> None:
-    refuse_unless(0 < value <= 1, name, "be larger than 0 and at most 1", value, advice)
 
 
 def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArray]:
@@ -85,9 +81,7 @@ class EXP3(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    gamma: Annotated[float, Rule(_check_share, "Use None for the value of the paper.")] | None = (
-        None
-    )
+    gamma: Share | None = None
     reward_range: RewardRange | None = None
 
     def _gamma(self, n_arms: int) -> float:

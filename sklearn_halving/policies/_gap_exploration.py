@@ -8,11 +8,11 @@ estimates the hardness of the problem, as BayesGap does, and needs no constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import Rule, check_not_negative, one_of
+from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
@@ -180,7 +180,7 @@ class AdaptiveGapEV(IndexPolicy):
     n_first: ClassVar[int] = 2
 
     n_pulls: int
-    eta: Annotated[float, Rule(check_not_negative, "Use 8/9, the default.")] = 8 / 9
+    eta: NotNegative = 8 / 9
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -193,10 +193,7 @@ class AdaptiveGapEV(IndexPolicy):
         return bernstein_radius(state, a, state.n, variance) - gap
 
 
-_Bounds = Literal["hoeffding", "bernstein"]
-Bounds = Annotated[
-    _Bounds, one_of(_Bounds, "Use 'bernstein' if some arms vary much less than others.")
-]
+Bounds = Literal["hoeffding", "bernstein"]
 
 
 class _UGap(IndexPolicy):

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, cast
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Rule, between, check_count
+from sklearn_halving._checks import Count, Positive, between
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
@@ -97,14 +97,12 @@ class HOO(SeparateGames):
     """
 
     n_pulls: Count
-    n_dimensions: Annotated[
-        int, Rule(check_count, "It is the number of parameters of the search space.")
-    ] = 1
-    nu1: Annotated[float, between(0, np.inf, "Use 1, the default, for rewards in [0, 1].")] = 1.0
+    n_dimensions: Count = 1
+    nu1: Positive = 1.0
     rho: Annotated[float, between(0, 1, "Use None for 2^(-1 / n_dimensions).")] | None = None
     variant: Variant = "truncated"
     reward_range: RewardRange | None = None
-    n_splits: Annotated[int, Rule(check_count, "Use None for unlimited splits.")] | None = None
+    n_splits: Count | None = None
 
     @property
     def max_depth(self) -> int:

@@ -16,15 +16,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import (
-    Count,
-    Rule,
-    between,
-    check_between,
-    check_count,
-    check_positive,
-    one_of,
-)
+from sklearn_halving._checks import Count, Positive, between, check_between
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
@@ -127,13 +119,7 @@ class Race(LastArmPolicy):
 class _BoundedRace(Race):
     """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
-    n_rounds: Annotated[
-        int,
-        Rule(
-            check_count,
-            "An arm in play is pulled once in a round. Close arms need some hundreds.",
-        ),
-    ]
+    n_rounds: Count
     delta: Confidence = 0.05
     epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None
@@ -272,10 +258,7 @@ class SuccessiveElimination(Race):
     """
 
     delta: Confidence = 0.05
-    c: Annotated[
-        float,
-        between(4, inf, "The guarantee does not hold for smaller values. Use 5, the default."),
-    ] = 5.0
+    c: Annotated[float, between(4, inf)] = 5.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
@@ -328,9 +311,7 @@ class MedianElimination(LastArmPolicy):
     (array([ 410, 1262, 1262]), 2, True)
     """
 
-    epsilon: Annotated[
-        float, Rule(check_positive, "It is a difference that does not matter, such as 0.05.")
-    ]
+    epsilon: Positive
     delta: Confidence = 0.05
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
@@ -368,9 +349,6 @@ class MedianElimination(LastArmPolicy):
                 "or SuccessiveElimination."
             )
         return counts
-
-
-ErrorKind = Literal["additive", "multiplicative"]
 
 
 @dataclass(frozen=True)
@@ -430,11 +408,9 @@ class BernsteinStopping(RangedPolicy):
     """
 
     epsilon: float
-    error: Annotated[
-        ErrorKind, one_of(ErrorKind, "Use 'additive' for an error in units of reward.")
-    ] = "additive"
+    error: Literal["additive", "multiplicative"] = "additive"
     delta: Confidence = 0.05
-    q: Annotated[float, between(0, inf)] = 0.1
+    q: Positive = 0.1
     t1: Count = 20
     alpha: Annotated[float, between(1, inf)] = 1.1
     max_pulls: int | None = None

@@ -108,9 +108,7 @@ class _BudgetedHalving(ScheduledPolicy):
     """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
 
     n_arms: Count
-    budget: Annotated[
-        int, Rule(check_whole, "It is a number of units for all arms together, such as 1000.")
-    ]
+    budget: Annotated[int, Rule(check_whole, "It is a number of units of all arms together.")]
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
         """Return the rungs; raise if the budget is too small."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import NotNegative, Rule, check_between, check_not_negative, one_of
+from sklearn_halving._checks import NotNegative, check_between
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import NO_ARM
@@ -186,9 +186,7 @@ class UCB1(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    alpha: Annotated[
-        float, Rule(check_not_negative, "Use 2, the default; the bound needs over 1/2.")
-    ] = 2.0
+    alpha: NotNegative = 2.0
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -231,9 +229,7 @@ class UCBV(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    alpha: Annotated[
-        float, Rule(check_not_negative, "Use 1.2, the default; the bound needs over 1.")
-    ] = 1.2
+    alpha: NotNegative = 1.2
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -280,9 +276,6 @@ class MOSS(IndexPolicy):
         n = state.n
         squared = np.log(np.maximum(self.n_pulls / (state.problem.n_arms * n), 1.0)) / n
         return state.mean + state.width * np.sqrt(squared)
-
-
-Variant = Literal["theory", "heuristic"]
 
 
 @dataclass(frozen=True)
@@ -407,9 +400,7 @@ class LilUCB(ConfidentIndexPolicy):
     """
 
     delta: Confidence = 0.05
-    variant: Annotated[
-        Variant, one_of(Variant, "Use 'theory' for the guarantee, 'heuristic' for fewer pulls.")
-    ] = "theory"
+    variant: Literal["theory", "heuristic"] = "theory"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 

@@ -11,14 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_halving._checks import (
-    Count,
-    NotNegative,
-    Rule,
-    between,
-    check_not_negative,
-    refuse_unless,
-)
+from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
 from sklearn_halving.policies.bases._greedy_allocation import (
@@ -202,7 +195,6 @@ class UniformAllocation(PlannedPolicy):
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 DEFAULT_SHRINKAGE = 3.0
-Overlap = Annotated[float, Rule(check_not_negative, "It is n_test / n_train, or 0.")]
 
 
 @dataclass(frozen=True)
@@ -321,9 +313,9 @@ class VarianceHalving(PlannedPolicy):
     common_splits: bool = True
     plans_per_stage: Count = 2
     levels: tuple[int, ...] | None = None
-    stop_probability: Annotated[float, between(0.5, 1, "Use 0.95, or None.")] | None = None
-    tolerance: Annotated[float, Rule(check_not_negative, "Use 0.01, or None.")] | None = None
-    overlap: Overlap | None = None
+    stop_probability: Annotated[float, between(0.5, 1)] | None = None
+    tolerance: NotNegative | None = None
+    overlap: NotNegative | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters that do not depend on the number of arms."""
