@@ -15,18 +15,6 @@ from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 from sklearn_halving.simulation._recorded_scores import RecordedScores
 from sklearn_halving.simulation._simulate import Estimate, SimulationResult, simulate
 
-__all__ = [
-    "Arms",
-    "BernoulliArms",
-    "Environment",
-    "Estimate",
-    "GaussianArms",
-    "GaussianProcessArms",
-    "LearningCurves",
-    "PowerEnvelope",
-    "PowerLimits",
-    "Randomness",
-    "RecordedScores",
-    "SimulationResult",
-    "simulate",
-]
+__all__ = ["Arms", "Environment", "Estimate", "Randomness", "SimulationResult", "simulate"]
+__all__ += ["BernoulliArms", "GaussianArms", "GaussianProcessArms"]
+__all__ += ["LearningCurves", "PowerEnvelope", "PowerLimits", "RecordedScores"]

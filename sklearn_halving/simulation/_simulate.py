@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving._checks import check_count
+from sklearn_halving._checks import check_count, refuse_unless
 from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
@@ -297,16 +297,13 @@ def checked_policy(given: object, environment: object) -> BasePolicy:
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
             "environment must be an object with the methods of "
-            f"sklearn_halving.simulation.Environment, got {environment!r}. Give for example "
-            "GaussianArms([0.0, 1.0])."
+            f"sklearn_halving.simulation.Environment, got {environment!r}."
         )
     policy = as_policy(given, reward_range=environment.reward_range)
     if policy.describe().n_dimensions is not None:
         raise TypeError(
-            "policy must choose among the arms of the environment, got "
-            f"{policy!r}, whose arms are points that it creates during the game. Give for example "
-            "SuccessiveRejects(n_pulls=100), or tell this policy the rewards of its points in a "
-            "loop of your own."
+            f"policy must choose among the arms of the environment, got {policy!r}, whose arms "
+            "are points. Tell it the rewards of its points in a loop of your own."
         )
     return policy
 
@@ -315,11 +312,8 @@ def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
     marks = list(checkpoints)
     for mark in marks:
         check_count("Each of checkpoints", mark)
-    if marks != sorted(set(marks)):
-        raise ValueError(
-            f"checkpoints must be different and in increasing order, got {checkpoints!r}. Use "
-            f"{sorted(set(marks))}."
-        )
+    rule = "be different and in increasing order"
+    refuse_unless(marks == sorted(set(marks)), "checkpoints", rule, repr(checkpoints))
     return marks
 
 
@@ -331,8 +325,7 @@ def problem_of(policy: Policy, environment: Environment) -> Problem:
         if schedule is None:
             raise ValueError(
                 "n_arms of the environment must be given for a policy without a schedule, got "
-                f"None and {name_of(policy)}. Give n_arms, the number of arms to draw for each "
-                "problem."
+                f"None and {name_of(policy)}."
             )
         n_arms = schedule.n_arms
     return Problem(n_arms, *levels, environment.max_repetitions)
@@ -399,9 +392,7 @@ class Games:
             if (most := int(self.n_pulls.max())) >= max_pulls and not policy.is_finished(state):
                 raise RuntimeError(
                     f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
-                    f"{policy!r} was at {most} and went on. Give the policy a max_pulls of its "
-                    "own with which it stops, make the gaps between arms larger, or raise "
-                    "max_pulls."
+                    f"{policy!r} was at {most} and went on. Give it a max_pulls of its own."
                 )
         return self._outcomes(policy, state)
 
