@@ -240,12 +240,8 @@ class BayesGap(BasePolicy):
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
         covariance, refits = self.covariance, None
         if isinstance(covariance, KernelFamily):
-            if n_problems != 1 or not self.standardize:
-                raise ValueError(
-                    "A KernelFamily needs a single problem and standardize=True, got "
-                    f"{n_problems} problems and standardize={self.standardize}. Use "
-                    "covariance=family.at(...), whose length scales are fixed."
-                )
+            rule = "be family.at(...) for several problems, or for standardize=False"
+            refuse_unless(n_problems == 1 and self.standardize, "covariance", rule, covariance)
             parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
             refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, cast
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Positive, between
+from sklearn_halving._checks import Count, Positive, between, refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
@@ -149,11 +149,8 @@ class HOO(SeparateGames):
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
         width = width_of_range(self, self.reward_range)
-        if problem.n_arms != self.n_points:
-            raise ValueError(
-                f"n_arms={problem.n_arms} must be the maximum number of points of {self!r}, "
-                f"n_points={self.n_points}. Use Problem(n_arms=policy.n_points)."
-            )
+        rule = f"be the maximum number of points, policy.n_points={self.n_points}"
+        refuse_unless(problem.n_arms == self.n_points, "n_arms", rule, problem.n_arms)
         return CellTree(self, problem, width)
 
 

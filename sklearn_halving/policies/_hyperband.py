@@ -152,13 +152,9 @@ class Hyperband(ScheduledPolicy):
         eta = exact_factor(self.factor)
         s_max, cost = self._initialization(min_level, max_level, eta)
         widths = {s: self._width(s, cost, eta) for s in self._chosen(s_max)}  # lines 2 and 3
-        least = self.min_candidates or 1
-        if max(widths.values()) < least:
-            raise ValueError(
-                f"min_candidates={least} leaves no bracket: the widest of "
-                f"brackets={self.brackets!r} starts with {max(widths.values())} candidates. "
-                "Lower min_candidates, or raise max_candidates."
-            )
+        least, most = self.min_candidates or 1, max(widths.values())
+        rule = f"be at most {most}, the candidates of the widest bracket"
+        refuse_unless(least <= most, "min_candidates", rule, least)
         for s, n_arms in widths.items():
             if n_arms < least:
                 continue
@@ -200,13 +196,10 @@ class Hyperband(ScheduledPolicy):
             wanted = {"all": every, "most_exploratory": every[:1]}.get(brackets, ())
         elif np.ndim(brackets):
             wanted = list(brackets)
-        if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(every):
-            raise ValueError(
-                f"brackets must be 'all', 'most_exploratory' or a list of different whole numbers "
-                f"s with 0 <= s <= {s_max} (the number of eliminations that the resources, factor "
-                f"and max_candidates allow), got {brackets!r}. For a larger s, lower "
-                "min_resources or factor, or raise max_candidates."
-            )
+        is_valid = 0 < len(wanted) == len(set(wanted)) and set(wanted) <= set(every)
+        rule = f"be 'all', 'most_exploratory' or different whole numbers from 0 to {s_max}"
+        advice = "For a larger one, lower min_resources or factor, or raise max_candidates."
+        refuse_unless(is_valid, "brackets", rule, repr(brackets), advice)
         return sorted(map(int, wanted), reverse=True)
 
     def order_of_play(self, schedule: Schedule) -> Sequence[int]:

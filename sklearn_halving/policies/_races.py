@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Positive, between, check_between
+from sklearn_halving._checks import Count, Positive, between, check_between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
@@ -342,12 +342,9 @@ class MedianElimination(LastArmPolicy):
         if self.max_pulls is not None:
             least = n_arms * counts[0]
             check_budget("max_pulls", self.max_pulls, least, f"for a first phase of {n_arms} arms")
-        if problem.max_repetitions is not None and sum(counts) > problem.max_repetitions:
-            raise ValueError(
-                f"MedianElimination with epsilon={self.epsilon} needs {sum(counts)} splits, got "
-                f"{problem.max_repetitions}. Use an endless stream of splits, a larger epsilon, "
-                "or SuccessiveElimination."
-            )
+        n_splits, rule = problem.max_repetitions, f"be larger for fewer than {sum(counts)} splits"
+        holds = n_splits is None or sum(counts) <= n_splits
+        refuse_unless(holds, "epsilon", rule, f"{self.epsilon} and {n_splits} splits")
         return counts
 
 

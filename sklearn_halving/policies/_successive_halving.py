@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Rule, check_whole
+from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
@@ -255,16 +255,14 @@ class BracketsGame:
         self._policy, self._tie_break = policy, problem.tie_break
         self._n_splits = problem.max_repetitions or 1
         self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if self._schedule.n_arms != problem.n_arms:
-            raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {self._schedule.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms)."
-            )
+        n_planned, n_arms = self._schedule.n_arms, problem.n_arms
+        rule = f"be the number of arms of the schedule, {n_planned}"
+        refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
         order = policy.order_of_play(self._schedule)
         self._position = {place: position for position, place in enumerate(order)}
         self._bracket_of_arm = self._schedule.bracket_of_arm()
         self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
-        self._alive = np.ones(problem.n_arms, dtype=bool)
+        self._alive = np.ones(n_arms, dtype=bool)
         self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
         self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
         self.brackets: dict[int, BracketPlay] = {}

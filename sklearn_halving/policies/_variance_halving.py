@@ -320,29 +320,18 @@ class VarianceHalving(PlannedPolicy):
     def __post_init__(self) -> None:
         """Validate the parameters that do not depend on the number of arms."""
         super().__post_init__()
-        if (self.allocation == "known") != (self.reward_variances is not None):
-            raise ValueError(
-                "reward_variances must be given if, and only if, allocation='known'; got "
-                f"allocation={self.allocation!r} and reward_variances={self.reward_variances!r}."
-            )
-        if self.allocation == "likelihood" and not self.keep_pulls:
-            raise ValueError(
-                "allocation='likelihood' has no stages after which it could forget; "
-                "use keep_pulls=True, or another allocation."
-            )
-        if self.allocation == "likelihood" and self.levels is not None:
-            raise ValueError(
-                "levels cannot be used with allocation='likelihood', got levels="
-                f"{self.levels!r}: it goes back to arms that it left. Use allocation='pooled'."
-            )
+        holds = (self.allocation == "known") == (self.reward_variances is not None)
+        rule, got = "be given if, and only if, allocation='known'", repr(self.reward_variances)
+        refuse_unless(holds, "reward_variances", rule, f"{self.allocation!r} and {got}")
+        if self.allocation == "likelihood":  # it has no stages, and goes back to arms it left
+            rule = "be True, or use another allocation than 'likelihood'"
+            refuse_unless(self.keep_pulls, "keep_pulls", rule, self.keep_pulls)
+            rule = "be None for allocation='likelihood'"
+            refuse_unless(self.levels is None, "levels", rule, repr(self.levels))
         pairs = pairwise((1, *(self.levels or ())))
-        refuse_unless(
-            all(isinstance(level, Integral) and below <= level for below, level in pairs),
-            "levels",
-            "be whole numbers of at least 1, none smaller than the one before",
-            repr(self.levels),
-            "growing_levels(smallest, largest, n_stages) makes them.",
-        )
+        is_order = all(isinstance(level, Integral) and below <= level for below, level in pairs)
+        rule = "be whole numbers of at least 1, none smaller than the one before"
+        refuse_unless(is_order, "levels", rule, repr(self.levels), "growing_levels makes them.")
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; with "likelihood", no arm is eliminated."""
@@ -381,11 +370,8 @@ class VarianceHalving(PlannedPolicy):
         why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
-        if not self.keep_pulls and n_splits is not None:
-            raise ValueError(
-                f"keep_pulls=False forgets pulls, and an arm has only {n_splits} of them. Use "
-                "keep_pulls=True, or splits without end."
-            )
+        rule = f"be True for a limited number of splits, {n_splits}"
+        refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
         if self.levels is not None and n_stages > 0:
             advice = f"growing_levels({low}, {high}, {n_stages}) makes them."
             rule = f"have one level a stage, and {n_arms} arms are halved in {n_stages} stages"

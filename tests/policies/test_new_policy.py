@@ -61,8 +61,9 @@ SEQUENTIAL = """    sklearn_halving.policies.SequentialHalving: [
 FILE = "sklearn_halving/policies/_sequential_halving.py"
 LINES = {
     "sklearn_halving/policies/__init__.py": (
-        '    "_hyperband"',
-        '    "_sequential_halving": ("SequentialHalving",),\n',
+        '__all__ += ["NO_ARM"',
+        "from sklearn_halving.policies._sequential_halving import SequentialHalving\n\n"
+        '__all__ += ["SequentialHalving"]\n',
     ),
     "sklearn_halving/search/_bandit.py": (
         '    "ucb1": ',

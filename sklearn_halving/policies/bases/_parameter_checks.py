@@ -44,7 +44,7 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
     if reward_range is None:
         raise ValueError(
             f"{type(policy).__name__} needs rewards of a known range, got reward_range=None. Give "
-            "reward_range=(0, 1) for accuracy, or use a policy that needs no range."
+            "reward_range=(low, high), for example (0, 1) for accuracy."
         )
     # Again, for policies with a __post_init__ of their own.
     check_range("reward_range", reward_range, "It is the range of the rewards, such as (0, 1).")

@@ -250,11 +250,8 @@ def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimat
     (array([0.633, 0.533, 0.433]), array([3, 2, 3]))
     """
     rewards = np.asarray(table, dtype=np.float64)
-    if rewards.ndim != 2:
-        raise ValueError(
-            "table must have a row for each arm and a column for each split, got shape "
-            f"{rewards.shape}. Put NaN where an arm was not pulled."
-        )
+    rule, got = "have a row for each arm and a column for each split", f"shape {rewards.shape}"
+    refuse_unless(rewards.ndim == 2, "table", rule, got)
     check_not_negative("shrinkage", shrinkage, "3, the default, is right in most cases.")
     pulled = ~np.isnan(rewards)
     statistics = ArmStatistics.zeros((1, len(rewards)))
