@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, prod
-from typing import Annotated, Any, Literal
+from math import ceil, inf, prod
+from numbers import Real
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from sklearn_halving._checks import (
-    Count,
-    NotNegative,
-    Rule,
-    check_choice,
-    check_positive,
-    refuse_unless,
-)
+from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
@@ -98,10 +92,10 @@ CONFIRMING_SHARE = 5
 
 
 def _check_beta(name: str, value: str | float, advice: str) -> None:
-    if isinstance(value, str):
-        check_choice(name, value, advice, choices=BetaRule)
-    else:
-        check_positive(name, value, advice)
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and 0 < value < inf
+    is_rule = isinstance(value, str) and value in get_args(BetaRule)
+    rule = "be 'effective', 'printed' or a number above 0"
+    refuse_unless(is_number or is_rule, name, rule, repr(value), advice)
 
 
 @dataclass(frozen=True)
@@ -219,7 +213,7 @@ class BayesGap(BasePolicy):
 
     n_pulls: Count
     covariance: Any = field(default=None, repr=False)
-    noise_variance: Annotated[float, Rule(check_positive, "Use 1e-6 for no noise.")] = 0.25
+    noise_variance: Positive = 0.25
     split_variance: NotNegative = 0.0
     acquisition: Acquisition = "bayesgap"
     beta: Annotated[BetaRule | float, Rule(_check_beta)] = "effective"
@@ -246,15 +240,10 @@ class BayesGap(BasePolicy):
             refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)
         covariance = as_arm_covariance(covariance, problem.n_arms)
-        state = PosteriorState(
-            problem,
-            batch_shape,
-            np.random.default_rng(seed if seed is not None else 0),
-            _checked_prior_mean(self.prior_mean, problem.n_arms),
-            self.standardize,
-            *make_model(covariance, parameters),
-            refits,
-        )
+        rng = np.random.default_rng(seed if seed is not None else 0)
+        mean = _checked_prior_mean(self.prior_mean, problem.n_arms)
+        model = make_model(covariance, parameters)
+        state = PosteriorState(problem, batch_shape, rng, mean, self.standardize, *model, refits)
         if self.breaks_ties and isinstance(seed, np.random.SeedSequence):
             state.break_ties(seed)
         return state
@@ -280,7 +269,8 @@ class BayesGap(BasePolicy):
         chosen: list[PullOfEach] = []
         while len(chosen) < room and (may_pull := state.may_pull()).any():
             arm = self._choose(state, may_pull)
-            if self._is_confirming(state):
+            n_left = self.n_pulls - state.n_rounds
+            if self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE):
                 arm = self._confirmed(state, arm, may_pull)
             chosen.append(state.open_pulls(np.where(may_pull.any(axis=1), arm, NO_ARM)))
         shape = (*state.batch_shape, len(chosen))
@@ -348,11 +338,6 @@ class BayesGap(BasePolicy):
         if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
             return state.leader_of_least_bound(best, may_win)
         return best
-
-    def _is_confirming(self, state: PosteriorState) -> bool:
-        """Return whether the next pull may confirm the arm that looks best."""
-        n_left = self.n_pulls - state.n_rounds
-        return self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE)
 
     def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
         """Return the arms that look best, or the given arms if these need no confirmation."""

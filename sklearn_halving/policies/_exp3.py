@@ -116,18 +116,13 @@ class EXP3(IndexPolicy):
         memory: Weights = state.memory
         low = (self.reward_range or (0.0, 1.0))[0]
         x = np.clip((rewards - low) / state.width, 0.0, 1.0)
-        probability = self._probability(memory, row, pulled)
-        n_arms = state.problem.n_arms
-        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
-
-    def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
-        """Return the probability with which the pull of each row was drawn, and remove it."""
-        probability = np.ones(len(row))
+        probability = np.ones(len(row))  # with which the pull of each row was drawn
         for i, (arm, repetition, share) in enumerate(memory.in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
             probability = np.where(same, share[row], probability)
             if same.all():
                 del memory.in_flight[i]
                 break
-        return probability
+        n_arms = state.problem.n_arms
+        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
+        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain

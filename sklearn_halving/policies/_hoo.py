@@ -19,8 +19,6 @@ from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, 
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
-Variant = Literal["truncated", "basic"]
-
 
 @dataclass(frozen=True)
 class HOO(SeparateGames):
@@ -100,7 +98,7 @@ class HOO(SeparateGames):
     n_dimensions: Count = 1
     nu1: Positive = 1.0
     rho: Annotated[float, between(0, 1, "Use None for 2^(-1 / n_dimensions).")] | None = None
-    variant: Variant = "truncated"
+    variant: Literal["truncated", "basic"] = "truncated"
     reward_range: RewardRange | None = None
     n_splits: Count | None = None
 

@@ -126,10 +126,8 @@ class _BoundedRace(Race):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; the maximum number of pulls depends on the number of arms."""
-        description = super().describe(problem)
-        if problem is None:
-            return description
-        return replace(description, max_pulls=self.n_rounds * problem.n_arms)
+        most = None if problem is None else self.n_rounds * problem.n_arms
+        return replace(super().describe(problem), max_pulls=most)
 
     def _most_rounds(self, problem: Problem) -> int:
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)

@@ -81,11 +81,9 @@ class ScheduledPolicy(SeparateGames):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; ``select`` determines how arms at different levels rank."""
-        is_by_level = self.select == "max_resources"
-        description = super().describe(problem)
-        return replace(
-            description, ranks_by_level=is_by_level, races=self.races, arms_may_arrive=True
-        )
+        by_level, races = self.select == "max_resources", self.races
+        own = super().describe(problem)
+        return replace(own, ranks_by_level=by_level, races=races, arms_may_arrive=True)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         return BracketsGame(self, problem)
