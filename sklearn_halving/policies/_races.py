@@ -4,6 +4,7 @@ The module has the Hoeffding and the empirical Bernstein race (Audibert, Bubeck 
 view on noisy optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2), and
 two policies of Even-Dar, Mannor and Mansour (2006): successive elimination, a race without a last
 round, and median elimination, in which the worse half of the arms is dropped in each phase.
+Bernstein stopping (Fig. 16.5) drops arms whose mean is known.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def planned_phases(game: Game, n_pulls: int) -> tuple[Phase, ...]:
     """Return the phases of a single run, which are the stages of the game."""
     n_arms = game.n_arms
     least = n_arms + 1 if n_arms > 1 else 1
-    check_budget("n_pulls", n_pulls, least, f"for {n_arms} candidates in {n_arms - 1} phases")
+    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
     plan = phases(n_arms, n_pulls)
     game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
     return plan

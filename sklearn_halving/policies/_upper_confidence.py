@@ -1,6 +1,7 @@
 """Upper confidence bounds: UCB-E for the best arm; UCB1, UCB-V and MOSS for cumulative reward.
 
-Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 and 16.7.
+Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 and 16.7. LUCB and
+lil'UCB find the best arm with a fixed confidence.
 """
 
 from __future__ import annotations

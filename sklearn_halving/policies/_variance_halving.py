@@ -33,6 +33,9 @@ from sklearn_halving.policies.noise._noise_estimates import (
     shrunk_variances,
 )
 
+Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
+DEFAULT_SHRINKAGE = 3.0
+
 VERY_FEW_ARMS, FEWER_ARMS, FEW_ARMS = 3, 5, 16
 """Numbers of arms up to which pulls on common splits are shared more evenly."""
 
@@ -49,7 +52,10 @@ not lead, is reduced by this factor. It makes no difference with many arms on co
 
 @dataclass(frozen=True)
 class LikelihoodAllocation:
-    """The allocation for given numbers of arms and pulls."""
+    """The allocation of `VarianceHalving` by the likelihood that an arm is the best.
+
+    Its constants were chosen by simulation, see `examples/benchmarks/wrong_choices.py`.
+    """
 
     n_arms: int
     n_pulls: int
@@ -191,10 +197,6 @@ class UniformAllocation(PlannedPolicy):
         game.stages = (Stage(n_arms, n_arms * int(n_each.min()), game.level),)
         yield n_each
         game.best = best_alive(game.alive, game.mean())
-
-
-Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
-DEFAULT_SHRINKAGE = 3.0
 
 
 @dataclass(frozen=True)

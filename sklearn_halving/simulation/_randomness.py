@@ -2,7 +2,7 @@
 
 Nothing is drawn sequentially: the noise of a pull depends only on the pull. Two policies therefore
 get the same rewards for the same pulls, and neither the order of pulls nor the number of problems
-played at a time matters.
+played at a time matters. `Environment` and `Arms` are the protocols of what draws with them.
 """
 
 from __future__ import annotations

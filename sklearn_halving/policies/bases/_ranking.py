@@ -1,4 +1,4 @@
-"""Ranking of the arms of each row. NaN is worst, and ties go to the smaller index."""
+"""Ranking and statistics of the arms of each row. NaN is worst, ties go to the smaller index."""
 
 from __future__ import annotations
 
