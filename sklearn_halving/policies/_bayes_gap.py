@@ -33,6 +33,15 @@ from sklearn_halving.policies.posterior._hyperparameters import (
 )
 from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
 
+Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
+Recommendation = Literal["largest_mean", "smallest_bound"]
+BetaRule = Literal["effective", "printed"]
+MAX_FEATURES_AT_START = 1024
+"""Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
+
+CONFIRMING_SHARE = 5
+"""One of this many pulls may confirm the arm that looks best."""
+
 GP_UCB_DELTA = 0.1
 """One minus the confidence level of the bounds of GP-UCB in all rounds together."""
 
@@ -79,16 +88,6 @@ def scores_of(
     if acquisition == "pi":
         return z
     return deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
-
-
-Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
-Recommendation = Literal["largest_mean", "smallest_bound"]
-BetaRule = Literal["effective", "printed"]
-MAX_FEATURES_AT_START = 1024
-"""Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
-
-CONFIRMING_SHARE = 5
-"""One of this many pulls may confirm the arm that looks best."""
 
 
 def _check_beta(name: str, value: str | float, advice: str) -> None:
