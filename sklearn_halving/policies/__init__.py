@@ -26,126 +26,76 @@ Types of the interface between a policy and its caller
     `Bracket`, `Rung`
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from sklearn_halving.policies._anytime_halving import DoublingHalving
+from sklearn_halving.policies._asynchronous_halving import (
+    AsynchronousBrackets,
+    AsynchronousHalving,
+)
+from sklearn_halving.policies._bayes_gap import BayesGap
+from sklearn_halving.policies._exp3 import EXP3
+from sklearn_halving.policies._gap_exploration import (
+    AdaptiveGapEV,
+    AdaptiveUGapEb,
+    GapE,
+    GapEV,
+    UGapEb,
+    UGapEc,
+)
+from sklearn_halving.policies._grid_halving import GridHalving
+from sklearn_halving.policies._hoo import HOO
+from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, InfiniteHyperband
+from sklearn_halving.policies._incumbent_race import IncumbentRace
+from sklearn_halving.policies._races import (
+    BernsteinRace,
+    BernsteinStopping,
+    HoeffdingRace,
+    MedianElimination,
+    SuccessiveElimination,
+)
+from sklearn_halving.policies._successive_halving import (
+    FiniteHorizonHalving,
+    InfiniteHorizonHalving,
+    SuccessiveHalving,
+)
+from sklearn_halving.policies._successive_rejects import (
+    AnytimeSuccessiveRejects,
+    SuccessiveRejects,
+    VarianceRejects,
+)
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    Bracket,
+    Policy,
+    PolicyDescription,
+    Problem,
+    Pull,
+    Pulls,
+    Rung,
+    Schedule,
+    Stage,
+)
+from sklearn_halving.policies._upper_confidence import (
+    LUCB,
+    MOSS,
+    UCB1,
+    UCBE,
+    UCBV,
+    AdaptiveUCBE,
+    LilUCB,
+)
+from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.posterior._arm_covariance import FactorCovariance, KernelCovariance
+from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
-if TYPE_CHECKING:
-    from sklearn_halving.policies._anytime_halving import DoublingHalving as DoublingHalving
-    from sklearn_halving.policies._asynchronous_brackets import (
-        AsynchronousBrackets as AsynchronousBrackets,
-    )
-    from sklearn_halving.policies._asynchronous_halving import (
-        AsynchronousHalving as AsynchronousHalving,
-    )
-    from sklearn_halving.policies._bayes_gap import BayesGap as BayesGap
-    from sklearn_halving.policies._bernstein_stopping import BernsteinStopping as BernsteinStopping
-    from sklearn_halving.policies._confidence_bounds import LUCB as LUCB
-    from sklearn_halving.policies._confidence_bounds import LilUCB as LilUCB
-    from sklearn_halving.policies._exp3 import EXP3 as EXP3
-    from sklearn_halving.policies._gap_e import AdaptiveGapEV as AdaptiveGapEV
-    from sklearn_halving.policies._gap_e import GapE as GapE
-    from sklearn_halving.policies._gap_e import GapEV as GapEV
-    from sklearn_halving.policies._grid_halving import GridHalving as GridHalving
-    from sklearn_halving.policies._hoo import HOO as HOO
-    from sklearn_halving.policies._hyperband import Hyperband as Hyperband
-    from sklearn_halving.policies._incumbent_race import IncumbentRace as IncumbentRace
-    from sklearn_halving.policies._infinite_hyperband import GrowingHyperband as GrowingHyperband
-    from sklearn_halving.policies._infinite_hyperband import InfiniteHyperband as InfiniteHyperband
-    from sklearn_halving.policies._median_elimination import MedianElimination as MedianElimination
-    from sklearn_halving.policies._races import BernsteinRace as BernsteinRace
-    from sklearn_halving.policies._races import HoeffdingRace as HoeffdingRace
-    from sklearn_halving.policies._races import SuccessiveElimination as SuccessiveElimination
-    from sklearn_halving.policies._successive_halving import (
-        FiniteHorizonHalving as FiniteHorizonHalving,
-    )
-    from sklearn_halving.policies._successive_halving import (
-        InfiniteHorizonHalving as InfiniteHorizonHalving,
-    )
-    from sklearn_halving.policies._successive_halving import SuccessiveHalving as SuccessiveHalving
-    from sklearn_halving.policies._successive_rejects import (
-        AnytimeSuccessiveRejects as AnytimeSuccessiveRejects,
-    )
-    from sklearn_halving.policies._successive_rejects import SuccessiveRejects as SuccessiveRejects
-    from sklearn_halving.policies._successive_rejects import VarianceRejects as VarianceRejects
-    from sklearn_halving.policies._types import NO_ARM as NO_ARM
-    from sklearn_halving.policies._types import Bracket as Bracket
-    from sklearn_halving.policies._types import Policy as Policy
-    from sklearn_halving.policies._types import PolicyDescription as PolicyDescription
-    from sklearn_halving.policies._types import Problem as Problem
-    from sklearn_halving.policies._types import Pull as Pull
-    from sklearn_halving.policies._types import Pulls as Pulls
-    from sklearn_halving.policies._types import Rung as Rung
-    from sklearn_halving.policies._types import Schedule as Schedule
-    from sklearn_halving.policies._types import Stage as Stage
-    from sklearn_halving.policies._ugap import AdaptiveUGapEb as AdaptiveUGapEb
-    from sklearn_halving.policies._ugap import UGapEb as UGapEb
-    from sklearn_halving.policies._ugap import UGapEc as UGapEc
-    from sklearn_halving.policies._uniform import UniformAllocation as UniformAllocation
-    from sklearn_halving.policies._upper_confidence import MOSS as MOSS
-    from sklearn_halving.policies._upper_confidence import UCB1 as UCB1
-    from sklearn_halving.policies._upper_confidence import UCBE as UCBE
-    from sklearn_halving.policies._upper_confidence import UCBV as UCBV
-    from sklearn_halving.policies._upper_confidence import AdaptiveUCBE as AdaptiveUCBE
-    from sklearn_halving.policies._variance_halving import VarianceHalving as VarianceHalving
-    from sklearn_halving.policies.bases._base_policy import BasePolicy as BasePolicy
-    from sklearn_halving.policies.posterior._arm_covariance import (
-        FactorCovariance as FactorCovariance,
-    )
-    from sklearn_halving.policies.posterior._arm_covariance import (
-        KernelCovariance as KernelCovariance,
-    )
-    from sklearn_halving.policies.posterior._hyperparameters import KernelFamily as KernelFamily
-
-# A search needs only one policy. Importing all of them would take most of the time that it takes
-# to import the package.
-_NAMES_IN = {
-    "_anytime_halving": ("DoublingHalving",),
-    "_asynchronous_brackets": ("AsynchronousBrackets",),
-    "_asynchronous_halving": ("AsynchronousHalving",),
-    "_bayes_gap": ("BayesGap",),
-    "_bernstein_stopping": ("BernsteinStopping",),
-    "_confidence_bounds": ("LUCB", "LilUCB"),
-    "_exp3": ("EXP3",),
-    "_gap_e": ("AdaptiveGapEV", "GapE", "GapEV"),
-    "_grid_halving": ("GridHalving",),
-    "_hoo": ("HOO",),
-    "_hyperband": ("Hyperband",),
-    "_incumbent_race": ("IncumbentRace",),
-    "_infinite_hyperband": ("GrowingHyperband", "InfiniteHyperband"),
-    "_median_elimination": ("MedianElimination",),
-    "_races": ("BernsteinRace", "HoeffdingRace", "SuccessiveElimination"),
-    "_successive_halving": (
-        "FiniteHorizonHalving",
-        "InfiniteHorizonHalving",
-        "SuccessiveHalving",
-    ),
-    "_successive_rejects": ("AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"),
-    "_types": (
-        *("Bracket", "NO_ARM", "Policy", "PolicyDescription", "Problem", "Pull", "Pulls"),
-        *("Rung", "Schedule", "Stage"),
-    ),
-    "_ugap": ("AdaptiveUGapEb", "UGapEb", "UGapEc"),
-    "_uniform": ("UniformAllocation",),
-    "_upper_confidence": ("MOSS", "UCB1", "UCBE", "UCBV", "AdaptiveUCBE"),
-    "_variance_halving": ("VarianceHalving",),
-    "bases._base_policy": ("BasePolicy",),
-    "posterior._arm_covariance": ("FactorCovariance", "KernelCovariance"),
-    "posterior._hyperparameters": ("KernelFamily",),
-}
-_MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Return all public names, whether they have been imported or not."""
-    return [*__all__, "__all__", "__doc__", "__name__"]
+__all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]
+__all__ += ["FiniteHorizonHalving", "InfiniteHorizonHalving", "SuccessiveHalving"]
+__all__ += ["AsynchronousBrackets", "AsynchronousHalving", "UniformAllocation", "VarianceHalving"]
+__all__ += ["BayesGap", "FactorCovariance", "KernelCovariance", "KernelFamily"]
+__all__ += ["AnytimeSuccessiveRejects", "IncumbentRace", "SuccessiveRejects", "VarianceRejects"]
+__all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
+__all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]
+__all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
+__all__ += ["BernsteinRace", "BernsteinStopping", "HoeffdingRace"]
+__all__ += ["NO_ARM", "BasePolicy", "Policy", "PolicyDescription", "Problem"]
+__all__ += ["Bracket", "Pull", "Pulls", "Rung", "Schedule", "Stage"]

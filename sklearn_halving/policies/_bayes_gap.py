@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, prod
-from typing import Annotated, Any, Literal
+from math import ceil, inf, prod
+from numbers import Real
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
-from sklearn_halving._checks import (
-    Count,
-    NotNegative,
-    Rule,
-    check_choice,
-    check_positive,
-    refuse_unless,
-)
+from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import Tolerance
-from sklearn_halving.policies.posterior._acquisitions import scores_of
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     PriorFeatures,
@@ -42,21 +36,65 @@ from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
 BetaRule = Literal["effective", "printed"]
-NoiseVariance = Annotated[
-    float, Rule(check_positive, "For rewards without noise, use a small number such as 1e-6.")
-]
 MAX_FEATURES_AT_START = 1024
 """Maximum number of features in Thompson sampling; see `ArmPosterior.sample`."""
 
 CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
 
+GP_UCB_DELTA = 0.1
+"""One minus the confidence level of the bounds of GP-UCB in all rounds together."""
+
+MARGIN = 0.1
+"""Minimum improvement, as a multiple of the largest posterior standard deviation."""
+
+
+def scores_of(
+    acquisition: str,
+    mean: FloatArray,
+    deviation: FloatArray,
+    was_pulled: BoolArray,
+    round_number: int,
+) -> FloatArray:
+    """Return the scores of all arms, of which the largest is pulled next.
+
+    Parameters
+    ----------
+    acquisition : {"bayes_ucb", "gp_ucb", "ei", "pi"}
+        "bayes_ucb" is the quantile of ``1 - 1 / (t + 1)`` in round t (Kaufmann et al. 2012, with
+        c = 0). The paper uses ``1 - 1 / t``, which is a quantile of 0 in the first round.
+        "gp_ucb" is ``mean + sqrt(2 log(K t^2 pi^2 / (6 delta))) deviation`` (Srinivas et al.
+        2010). "ei" is the expected improvement over the best posterior mean of a pulled arm, and
+        "pi" the normal quantile of the probability of an improvement by a margin. Without a
+        margin, the best arm would always have the largest probability, 1/2, and no other arm
+        would be pulled.
+    mean, deviation : ndarray of shape (n_problems, n_arms)
+        Posterior means and standard deviations. The latter include pulls in flight.
+    was_pulled : ndarray of bool of shape (n_problems, n_arms)
+        Arms in play that have a reward.
+    round_number : int
+        Number of the next pull, t, counted from 1.
+    """
+    if acquisition == "bayes_ucb":
+        return mean + float(ndtri(1 - 1 / (round_number + 1))) * deviation
+    if acquisition == "gp_ucb":
+        inside = mean.shape[1] * round_number**2 * np.pi**2 / (6 * GP_UCB_DELTA)
+        return mean + np.sqrt(2 * np.log(inside)) * deviation
+    best = np.where(was_pulled, mean, -np.inf).max(axis=1, keepdims=True)
+    best = np.where(np.isfinite(best), best, mean.max(axis=1, keepdims=True))
+    if acquisition == "pi":
+        best = best + MARGIN * deviation.max(axis=1, keepdims=True)
+    z: FloatArray = np.clip((mean - best) / np.maximum(deviation, 1e-150), -1e150, 1e150)
+    if acquisition == "pi":
+        return z
+    return deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
+
 
 def _check_beta(name: str, value: str | float, advice: str) -> None:
-    if isinstance(value, str):
-        check_choice(name, value, advice, choices=BetaRule)
-    else:
-        check_positive(name, value, advice)
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and 0 < value < inf
+    is_rule = isinstance(value, str) and value in get_args(BetaRule)
+    rule = "be 'effective', 'printed' or a number above 0"
+    refuse_unless(is_number or is_rule, name, rule, repr(value), advice)
 
 
 @dataclass(frozen=True)
@@ -174,12 +212,10 @@ class BayesGap(BasePolicy):
 
     n_pulls: Count
     covariance: Any = field(default=None, repr=False)
-    noise_variance: NoiseVariance = 0.25
+    noise_variance: Positive = 0.25
     split_variance: NotNegative = 0.0
     acquisition: Acquisition = "bayesgap"
-    beta: Annotated[
-        BetaRule | float, Rule(_check_beta, "Use 'effective', the default, or a number above 0.")
-    ] = "effective"
+    beta: Annotated[BetaRule | float, Rule(_check_beta)] = "effective"
     epsilon: Tolerance = 0.0
     recommendation: Recommendation = "largest_mean"
     standardize: bool = True
@@ -197,25 +233,16 @@ class BayesGap(BasePolicy):
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
         covariance, refits = self.covariance, None
         if isinstance(covariance, KernelFamily):
-            if n_problems != 1 or not self.standardize:
-                raise ValueError(
-                    "A KernelFamily needs a single problem and standardize=True, got "
-                    f"{n_problems} problems and standardize={self.standardize}. Use "
-                    "covariance=family.at(...), whose length scales are fixed."
-                )
+            rule = "be family.at(...) for several problems, or for standardize=False"
+            refuse_unless(n_problems == 1 and self.standardize, "covariance", rule, covariance)
             parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
             refits = Refits(covariance, parameters, make_model)
             covariance = covariance.at(parameters.log_lengths)
         covariance = as_arm_covariance(covariance, problem.n_arms)
-        state = PosteriorState(
-            problem,
-            batch_shape,
-            np.random.default_rng(seed if seed is not None else 0),
-            _checked_prior_mean(self.prior_mean, problem.n_arms),
-            self.standardize,
-            *make_model(covariance, parameters),
-            refits,
-        )
+        rng = np.random.default_rng(seed if seed is not None else 0)
+        mean = _checked_prior_mean(self.prior_mean, problem.n_arms)
+        model = make_model(covariance, parameters)
+        state = PosteriorState(problem, batch_shape, rng, mean, self.standardize, *model, refits)
         if self.breaks_ties and isinstance(seed, np.random.SeedSequence):
             state.break_ties(seed)
         return state
@@ -241,7 +268,8 @@ class BayesGap(BasePolicy):
         chosen: list[PullOfEach] = []
         while len(chosen) < room and (may_pull := state.may_pull()).any():
             arm = self._choose(state, may_pull)
-            if self._is_confirming(state):
+            n_left = self.n_pulls - state.n_rounds
+            if self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE):
                 arm = self._confirmed(state, arm, may_pull)
             chosen.append(state.open_pulls(np.where(may_pull.any(axis=1), arm, NO_ARM)))
         shape = (*state.batch_shape, len(chosen))
@@ -309,11 +337,6 @@ class BayesGap(BasePolicy):
         if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
             return state.leader_of_least_bound(best, may_win)
         return best
-
-    def _is_confirming(self, state: PosteriorState) -> bool:
-        """Return whether the next pull may confirm the arm that looks best."""
-        n_left = self.n_pulls - state.n_rounds
-        return self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE)
 
     def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
         """Return the arms that look best, or the given arms if these need no confirmation."""

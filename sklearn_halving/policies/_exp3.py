@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import e, log, sqrt
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from sklearn_halving._checks import Rule, refuse_unless
+from sklearn_halving._checks import Share
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
@@ -24,10 +24,6 @@ from sklearn_halving.policies.bases._ranking import (
 
 N_DRAWN = 256
 """Random numbers that are drawn at a time for each problem, which is faster than one by one."""
-
-
-def _check_share(name: str, value: float, advice: str) -> None:
-    refuse_unless(0 < value <= 1, name, "be larger than 0 and at most 1", value, advice)
 
 
 def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArray]:
@@ -85,9 +81,7 @@ class EXP3(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    gamma: Annotated[float, Rule(_check_share, "Use None for the value of the paper.")] | None = (
-        None
-    )
+    gamma: Share | None = None
     reward_range: RewardRange | None = None
 
     def _gamma(self, n_arms: int) -> float:
@@ -122,18 +116,13 @@ class EXP3(IndexPolicy):
         memory: Weights = state.memory
         low = (self.reward_range or (0.0, 1.0))[0]
         x = np.clip((rewards - low) / state.width, 0.0, 1.0)
-        probability = self._probability(memory, row, pulled)
-        n_arms = state.problem.n_arms
-        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
-
-    def _probability(self, memory: Weights, row: IntArray, pulled: Pulls) -> FloatArray:
-        """Return the probability with which the pull of each row was drawn, and remove it."""
-        probability = np.ones(len(row))
+        probability = np.ones(len(row))  # with which the pull of each row was drawn
         for i, (arm, repetition, share) in enumerate(memory.in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
             probability = np.where(same, share[row], probability)
             if same.all():
                 del memory.in_flight[i]
                 break
-        return probability
+        n_arms = state.problem.n_arms
+        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
+        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain

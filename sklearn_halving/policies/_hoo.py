@@ -13,13 +13,11 @@ from typing import Annotated, Literal, cast
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Rule, between, check_count
+from sklearn_halving._checks import Count, Positive, between, refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
 from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
-
-Variant = Literal["truncated", "basic"]
 
 
 @dataclass(frozen=True)
@@ -97,14 +95,12 @@ class HOO(SeparateGames):
     """
 
     n_pulls: Count
-    n_dimensions: Annotated[
-        int, Rule(check_count, "It is the number of parameters of the search space.")
-    ] = 1
-    nu1: Annotated[float, between(0, np.inf, "Use 1, the default, for rewards in [0, 1].")] = 1.0
+    n_dimensions: Count = 1
+    nu1: Positive = 1.0
     rho: Annotated[float, between(0, 1, "Use None for 2^(-1 / n_dimensions).")] | None = None
-    variant: Variant = "truncated"
+    variant: Literal["truncated", "basic"] = "truncated"
     reward_range: RewardRange | None = None
-    n_splits: Annotated[int, Rule(check_count, "Use None for unlimited splits.")] | None = None
+    n_splits: Count | None = None
 
     @property
     def max_depth(self) -> int:
@@ -151,11 +147,8 @@ class HOO(SeparateGames):
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
         width = width_of_range(self, self.reward_range)
-        if problem.n_arms != self.n_points:
-            raise ValueError(
-                f"n_arms={problem.n_arms} must be the maximum number of points of {self!r}, "
-                f"n_points={self.n_points}. Use Problem(n_arms=policy.n_points)."
-            )
+        rule = f"be the maximum number of points, policy.n_points={self.n_points}"
+        refuse_unless(problem.n_arms == self.n_points, "n_arms", rule, problem.n_arms)
         return CellTree(self, problem, width)
 
 

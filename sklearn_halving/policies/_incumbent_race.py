@@ -13,7 +13,7 @@ from sklearn_halving._checks import Count
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, ClosedRung, PolicyDescription, Problem, Pull
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
 
 N_FIRST = 8
 """Number of arms that enter before any arm is confirmed, all on the first split."""

@@ -2,7 +2,9 @@
 
 The module has the Hoeffding and the empirical Bernstein race (Audibert, Bubeck and Munos, Bandit
 view on noisy optimization, 2011, Figs. 16.3 and 16.4, with the epsilon of section 16.3.3.2), and
-successive elimination (Even-Dar, Mannor and Mansour 2006), a race without a last round.
+two policies of Even-Dar, Mannor and Mansour (2006): successive elimination, a race without a last
+round, and median elimination, in which the worse half of the arms is dropped in each phase.
+Bernstein stopping (Fig. 16.5) drops arms whose mean is known.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from math import inf, log
-from typing import Annotated
+from math import ceil, inf, log
+from typing import Annotated, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import Rule, between, check_count
+from sklearn_halving._checks import Count, Positive, between, check_between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
@@ -27,8 +29,8 @@ from sklearn_halving.policies.bases._parameter_checks import (
     is_outside,
     width_of_range,
 )
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
-from sklearn_halving.policies.bases._ranking import best_known, largest_usable
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, widths_of
+from sklearn_halving.policies.bases._ranking import best_known, keep_best, largest_usable
 
 
 class RangedPolicy(ConfidentPolicy, PlannedPolicy):
@@ -118,23 +120,15 @@ class Race(LastArmPolicy):
 class _BoundedRace(Race):
     """Base class of races with at most ``n_rounds`` rounds, which enter the union bound."""
 
-    n_rounds: Annotated[
-        int,
-        Rule(
-            check_count,
-            "An arm in play is pulled once in a round. Close arms need some hundreds.",
-        ),
-    ]
+    n_rounds: Count
     delta: Confidence = 0.05
     epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; the maximum number of pulls depends on the number of arms."""
-        description = super().describe(problem)
-        if problem is None:
-            return description
-        return replace(description, max_pulls=self.n_rounds * problem.n_arms)
+        most = None if problem is None else self.n_rounds * problem.n_arms
+        return replace(super().describe(problem), max_pulls=most)
 
     def _most_rounds(self, problem: Problem) -> int:
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
@@ -263,13 +257,224 @@ class SuccessiveElimination(Race):
     """
 
     delta: Confidence = 0.05
-    c: Annotated[
-        float,
-        between(4, inf, "The guarantee does not hold for smaller values. Use 5, the default."),
-    ] = 5.0
+    c: Annotated[float, between(4, inf)] = 5.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
     def _radius(self, game: Game, width: float) -> FloatArray:
         t = np.maximum(game.n_pulls, 1).astype(np.float64)
         return width * np.sqrt(np.log(self.c * game.n_arms * t**2 / self.delta) / t)
+
+
+@dataclass(frozen=True)
+class MedianElimination(LastArmPolicy):
+    """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
+
+    Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase. In the first phase,
+    ``e = epsilon / 4`` and ``d = delta / 2``. After each phase, e is multiplied by 3/4 and d by
+    1/2. Only the rewards of the current phase are used. The regret of the last arm left is below
+    epsilon with probability ``1 - delta``. The number of pulls is of the optimal order,
+    ``K / epsilon^2 log(1 / delta)``, but the constant is so large that a race nearly always
+    needs fewer pulls.
+
+    Parameters
+    ----------
+    epsilon : float
+        Tolerated regret, in units of reward. It must be larger than 0.
+    delta : float, default=0.05
+        Accepted probability of a wrong answer.
+    max_pulls : int or None, default=None
+        Maximum number of pulls. A phase that would exceed it is not started. If the search stops
+        because of it, the guarantee does not hold, and `is_confident` returns False.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+
+    References
+    ----------
+    Even-Dar, Mannor and Mansour. Action elimination and stopping conditions for the multi-armed
+    bandit and reinforcement learning problems. JMLR 7 (2006), Algorithm 4; Audibert, Bubeck and
+    Munos (2011), Fig. 16.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import MedianElimination, Problem
+    >>> policy = MedianElimination(epsilon=0.8, delta=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=3))
+    >>> counts = np.zeros(3, dtype=int)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1000)
+    ...     np.add.at(counts, pulls.arm, 1)
+    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
+    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    (array([ 410, 1262, 1262]), 2, True)
+    """
+
+    epsilon: Positive
+    delta: Confidence = 0.05
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        pulls_of_phase = self._pulls_of_phase(game.problem)
+        plan = zip(widths_of(game.n_arms) or [1], pulls_of_phase, strict=True)
+        game.stages = tuple(Stage(width, width * n_each, game.level) for width, n_each in plan)
+        mean = np.full(game.alive.shape, np.nan)
+        for game.stage, n_each in enumerate(pulls_of_phase):  # Fig. 16.6: while |A| > 1
+            counts = game.within_budget(game.contested() * n_each, self.max_pulls)
+            game.forget()
+            yield counts  # (1)
+            mean = np.where(counts > 0, game.mean(), mean)
+            game.best = best_known(game.alive, mean)
+            n_median = (game.alive.sum(axis=1) + 1) // 2
+            n_kept = np.where(counts.any(axis=1), n_median, game.n_arms)
+            game.alive = keep_best(mean, game.alive, n_kept)  # (2)
+
+    def _pulls_of_phase(self, problem: Problem) -> list[int]:
+        """Return the number of pulls of an arm in each phase, or raise if it does not work."""
+        width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
+        epsilon, delta = self.epsilon / width / 4, self.delta / 2
+        counts = [  # (3): epsilon 3/4 and delta 1/2 as large in each phase
+            ceil(4 / (epsilon * 0.75**k) ** 2 * log(3 / (delta * 0.5**k)))
+            for k in range((n_arms - 1).bit_length())
+        ] or [1]  # a single arm is pulled once, so that it has a reward
+        if self.max_pulls is not None:
+            least = n_arms * counts[0]
+            check_budget("max_pulls", self.max_pulls, least, f"for a first phase of {n_arms} arms")
+        n_splits, rule = problem.max_repetitions, f"be larger for fewer than {sum(counts)} splits"
+        holds = n_splits is None or sum(counts) <= n_splits
+        refuse_unless(holds, "epsilon", rule, f"{self.epsilon} and {n_splits} splits")
+        return counts
+
+
+@dataclass(frozen=True)
+class BernsteinStopping(RangedPolicy):
+    """Pull an arm until its mean is known with a given precision.
+
+    After t pulls in the interval ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
+    error of the mean is at most ``c_t = sqrt(2 V l) + 3 b l`` with
+    ``l = t_(k+1) / t^2 log(c t_k^q)``. The bound is small if the variance V is small. "additive"
+    stops when ``c_t <= epsilon``. "multiplicative" tracks the best bounds LB and UB of the
+    absolute mean, and stops when ``(1 + epsilon) LB >= (1 - epsilon) UB``. The error of the
+    estimate is then at most epsilon, or epsilon times the mean, with probability ``1 - delta``
+    for each arm. The policy is designed for a single arm. If there are several, each is pulled
+    until its mean is known, and the arm with the best mean is recommended.
+
+    Parameters
+    ----------
+    epsilon : float
+        Accepted error of the mean, in units of reward or relative to the mean. Larger than 0, and
+        below 1 for "multiplicative".
+    error : {"additive", "multiplicative"}, default="additive"
+        Whether the error is absolute or relative. "multiplicative" never stops if the mean is 0.
+    delta : float, default=0.05
+        Accepted probability of a larger error.
+    q, t1, alpha : float, int, float, default=0.1, 20, 1.1
+        Parameters of the grid, with ``q > 0``, ``t1 >= 2`` and ``alpha > 1``.
+    max_pulls : int or None, default=None
+        Maximum number of pulls of all arms together. A round that would exceed it is not started.
+        If the search stops because of it, the guarantee does not hold, and `is_confident` returns
+        False.
+    reward_range : (float, float)
+        Smallest and largest possible reward. Their difference is b.
+
+    Notes
+    -----
+    The inequality of the stopping rule is reversed in the figure of the paper.
+
+    References
+    ----------
+    Mnih, Szepesvari and Audibert. Empirical Bernstein stopping. ICML 2008; Audibert, Bubeck and
+    Munos. Bandit view on noisy optimization, in Optimization for Machine Learning, 2011, theorem
+    16.7 and Fig. 16.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BernsteinStopping, Problem
+    >>> policy = BernsteinStopping(epsilon=0.1, reward_range=(0, 1))
+    >>> state = policy.start(Problem(n_arms=1))
+    >>> n_pulls, rng = 0, np.random.default_rng(0)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     n_pulls += len(pulls)
+    ...     policy.tell(state, pulls, rng.uniform(0.6, 0.7, size=len(pulls)))
+    >>> n_pulls, policy.estimate(state).round(2), bool(policy.is_confident(state))
+    (303, array([0.65]), True)
+    """
+
+    epsilon: float
+    error: Literal["additive", "multiplicative"] = "additive"
+    delta: Confidence = 0.05
+    q: Positive = 0.1
+    t1: Count = 20
+    alpha: Annotated[float, between(1, inf)] = 1.1
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        largest = 1.0 if self.error == "multiplicative" else inf
+        check_between("epsilon", self.epsilon, "Use 0.05, for example.", low=0, high=largest)
+        check_between("t1", self.t1, "Use 20, the default.", low=1, high=inf)
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        width = width_of_range(self, self.reward_range)
+        if self.max_pulls is not None:
+            check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
+        shape = game.alive.shape
+        c = 3 / (self.delta * self.t1**self.q * (1 - self.alpha**-self.q))
+        lower, upper = np.zeros(shape), np.full(shape, np.inf)  # LB and UB
+        t_k, t_next = self.t1, self._next_of_grid(self.t1)
+        estimate = game.extra = np.full(shape, np.nan)
+        while (counts := self._counts(game)).any():
+            yield counts  # all t_1 pulls before the first test, then one by one
+            game.stage += 1
+            mean, t = game.mean(), int(game.n_pulls[counts > 0].max())
+            estimate = np.where(game.alive | game.has_failed, mean, estimate)
+            if t >= self.t1:
+                while t >= t_next:
+                    t_k, t_next = t_next, self._next_of_grid(t_next)
+                x = t_next / t**2 * log(c * t_k**self.q)
+                variance = game.statistics.squared_deviation_sum / t
+                with np.errstate(invalid="ignore", over="ignore"):
+                    c_t = np.sqrt(2 * variance * x) + 3 * width * x
+                    lower = np.maximum(lower, np.abs(mean) - c_t)
+                    upper = np.minimum(upper, np.abs(mean) + c_t)
+                    low, high = (1 + self.epsilon) * lower, (1 - self.epsilon) * upper
+                    middle = np.sign(mean) * (low + high) / 2
+                is_additive = self.error == "additive"
+                is_precise = c_t <= self.epsilon if is_additive else low >= high
+                is_known = np.logical_and(is_precise, game.alive & (counts > 0))
+                estimate = np.where(is_known, mean if is_additive else middle, estimate)
+                game.alive &= ~is_known
+            game.extra, game.best = estimate, best_known(~game.has_failed, estimate)
+
+    def _counts(self, game: Game) -> IntArray:
+        """Return the pulls of a round: t_1 pulls of each arm, then one of those in play."""
+        counts = game.within_splits(game.alive * (1 if game.stage else self.t1))
+        if self.max_pulls is None:
+            return counts
+        n_left = self.max_pulls - game.n_pulls.sum(axis=1, keepdims=True)
+        n_arms = np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
+        return np.minimum(counts, n_left // n_arms)
+
+    def _next_of_grid(self, t: int) -> int:
+        # Round first, because of products such as 22.000000000000004.
+        return max(t + 1, ceil(round(self.alpha * t, 9)))
+
+    def estimate(self, state: Game) -> FloatArray:
+        """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN for failures."""
+        estimate: FloatArray = state.extra
+        return estimate.reshape(*state.batch_shape, -1).copy()
+
+    def is_confident(self, state: Game) -> BoolArray:
+        """Return whether the means of all valid arms have the required precision; shape ``batch``.
+
+        False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was
+        outside of ``reward_range``.
+        """
+        is_known = ~state.alive & (state.has_failed | ~state.is_outside)
+        is_confident = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
+        return np.reshape(is_confident, state.batch_shape)

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from sklearn_halving._checks import Count, Rule, check_whole
+from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
@@ -27,8 +27,7 @@ from sklearn_halving.policies._types import (
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
-from sklearn_halving.policies.bases._finalists import MIN_SPLITS, Finalists
+from sklearn_halving.policies.bases._bracket_play import MIN_SPLITS, BracketPlay, Finalists, Key
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     finite_horizon_rungs,
@@ -82,11 +81,9 @@ class ScheduledPolicy(SeparateGames):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; ``select`` determines how arms at different levels rank."""
-        is_by_level = self.select == "max_resources"
-        description = super().describe(problem)
-        return replace(
-            description, ranks_by_level=is_by_level, races=self.races, arms_may_arrive=True
-        )
+        by_level, races = self.select == "max_resources", self.races
+        own = super().describe(problem)
+        return replace(own, ranks_by_level=by_level, races=races, arms_may_arrive=True)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         return BracketsGame(self, problem)
@@ -109,9 +106,7 @@ class _BudgetedHalving(ScheduledPolicy):
     """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
 
     n_arms: Count
-    budget: Annotated[
-        int, Rule(check_whole, "It is a number of units for all arms together, such as 1000.")
-    ]
+    budget: Annotated[int, Rule(check_whole, "It is a number of units of all arms together.")]
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
         """Return the rungs; raise if the budget is too small."""
@@ -258,16 +253,14 @@ class BracketsGame:
         self._policy, self._tie_break = policy, problem.tie_break
         self._n_splits = problem.max_repetitions or 1
         self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-        if self._schedule.n_arms != problem.n_arms:
-            raise ValueError(
-                f"n_arms must be the number of arms of the schedule, {self._schedule.n_arms}, got "
-                f"{problem.n_arms}. Use Problem(n_arms=policy.schedule(...).n_arms)."
-            )
+        n_planned, n_arms = self._schedule.n_arms, problem.n_arms
+        rule = f"be the number of arms of the schedule, {n_planned}"
+        refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
         order = policy.order_of_play(self._schedule)
         self._position = {place: position for position, place in enumerate(order)}
         self._bracket_of_arm = self._schedule.bracket_of_arm()
         self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
-        self._alive = np.ones(problem.n_arms, dtype=bool)
+        self._alive = np.ones(n_arms, dtype=bool)
         self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
         self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
         self.brackets: dict[int, BracketPlay] = {}

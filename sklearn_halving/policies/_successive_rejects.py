@@ -79,11 +79,14 @@ def play_phases(game: Game, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
         game.stage += 1
 
 
-def check_n_pulls(n_pulls: int, n_arms: int) -> None:
+def planned_phases(game: Game, n_pulls: int) -> tuple[Phase, ...]:
+    """Return the phases of a single run, which are the stages of the game."""
+    n_arms = game.n_arms
     least = n_arms + 1 if n_arms > 1 else 1
-    check_budget(
-        "n_pulls", n_pulls, least, f"to compare {n_arms} candidates in {n_arms - 1} phases"
-    )
+    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
+    plan = phases(n_arms, n_pulls)
+    game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
+    return plan
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,7 @@ class SuccessiveRejects(PlannedPolicy):
     n_pulls: int
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        check_n_pulls(self.n_pulls, game.n_arms)
-        plan = phases(game.n_arms, self.n_pulls)
-        game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
+        plan = planned_phases(game, self.n_pulls)
         n_most = sum(phase.n_each for phase in plan)
         size = game.n_arms * min(n_most, game.problem.max_repetitions or n_most)
         if not game.batch_shape and game.n_arms > 2 and size <= LARGEST_TABLE:
@@ -242,8 +243,7 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         n_arms = game.n_arms
-        first = _first_run(n_arms)
-        least = first if n_arms > 1 else 1
+        least = _first_run(n_arms) if n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} candidates")
         runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
         game.stages = tuple(phase.as_stage(game.problem) for run in runs for phase in run)
@@ -320,10 +320,7 @@ class VarianceRejects(PlannedPolicy):
     gamma: NotNegative = 1.96
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        check_n_pulls(self.n_pulls, game.n_arms)
-        plan = phases(game.n_arms, self.n_pulls)
-        game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
-        for phase in plan:
+        for phase in planned_phases(game, self.n_pulls):
             in_play, statistics = game.contested(), game.statistics
             budget = phase.n_each * in_play.sum(axis=1)
             weight = self._variances(game, in_play)

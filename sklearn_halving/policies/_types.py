@@ -125,8 +125,7 @@ class Problem:
         for name, number, (low, high) in zip(pull._fields, pull, ranges, strict=True):
             if not low <= number <= high:
                 rule = f"policy must ask for {name}s from {low} to {high}, got {number} from"
-                way_out = "Change its budget, or the pulls that ask returns."
-                raise ValueError(f"{rule} {policy!r}. {way_out}")
+                raise ValueError(f"{rule} {policy!r}.")
 
 
 @dataclass(frozen=True)

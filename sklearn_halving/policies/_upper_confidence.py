@@ -1,20 +1,38 @@
 """Upper confidence bounds: UCB-E for the best arm; UCB1, UCB-V and MOSS for cumulative reward.
 
-Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 and 16.7.
+Audibert, Bubeck and Munos, Bandit view on noisy optimization, 2011, Figs. 16.2 and 16.7. LUCB and
+lil'UCB find the best arm with a fixed confidence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from math import e, log, sqrt
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import NotNegative, Rule, check_not_negative
-from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
+from sklearn_halving._checks import NotNegative, check_between
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
-from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import Exploration, RewardRange
+from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.bases._index_policy import (
+    ConfidentIndexPolicy,
+    IndexPolicy,
+    IndexState,
+)
+from sklearn_halving.policies.bases._parameter_checks import (
+    Confidence,
+    Exploration,
+    RewardRange,
+    Tolerance,
+)
+from sklearn_halving.policies.bases._ranking import (
+    best_known,
+    largest_of_each,
+    largest_usable,
+    sum_of_each,
+)
 
 
 @dataclass(frozen=True)
@@ -169,9 +187,7 @@ class UCB1(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    alpha: Annotated[
-        float, Rule(check_not_negative, "Use 2, the default; the bound needs over 1/2.")
-    ] = 2.0
+    alpha: NotNegative = 2.0
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -214,9 +230,7 @@ class UCBV(IndexPolicy):
     goes_on_when_decided: ClassVar[bool] = True
 
     n_pulls: int
-    alpha: Annotated[
-        float, Rule(check_not_negative, "Use 1.2, the default; the bound needs over 1.")
-    ] = 1.2
+    alpha: NotNegative = 1.2
     reward_range: RewardRange | None = None
 
     def _index(self, state: IndexState) -> FloatArray:
@@ -263,3 +277,173 @@ class MOSS(IndexPolicy):
         n = state.n
         squared = np.log(np.maximum(self.n_pulls / (state.problem.n_arms * n), 1.0)) / n
         return state.mean + state.width * np.sqrt(squared)
+
+
+@dataclass(frozen=True)
+class LUCB(ConfidentIndexPolicy):
+    """Pull the leader and its strongest rival until their confidence intervals are separated.
+
+    The leader is the arm with the largest mean. The rival has the largest upper bound of the
+    other arms. Each arm is pulled once first. Then both the leader and the rival are pulled in
+    every round, one after the other. The policy stops when the rival's upper bound is below the
+    leader's lower bound plus epsilon. The bounds in round t are
+    ``mean +- b sqrt(log(5 K t^4 / (4 delta)) / (2 N))``. The leader's regret is then below
+    epsilon with probability ``1 - delta``.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Accepted probability of a wrong answer.
+    epsilon : float, default=0.0
+        Tolerated regret, in units of reward. With 0, the comparison of two equal arms never
+        ends.
+    max_pulls : int or None, default=None
+        Maximum number of pulls. If the search stops because of it, the guarantee does not hold,
+        and `is_confident` returns False.
+    reward_range : (float, float)
+        Smallest and largest possible reward. Their difference is b.
+
+    References
+    ----------
+    Kalyanakrishnan, Tewari, Auer and Stone. PAC subset selection in stochastic multi-armed
+    bandits. ICML 2012 (LUCB1 for a single best arm).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import LUCB
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(LUCB(delta=0.1), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 725)
+    """
+
+    delta: Confidence = 0.05
+    epsilon: Tolerance = 0.0
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    def _first_memory(self, state: IndexState, seed: Seed) -> IntArray:
+        return np.full(len(state.rows), NO_ARM)  # the rival, until it is pulled in this round
+
+    def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
+        # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
+        n_rounds = (state.n_pulls_in_all - state.problem.n_arms) // 2
+        t = np.maximum(np.maximum(1 + n_rounds, largest_of_each(state.n_pulls)), 1)
+        t = t[:, np.newaxis].astype(np.float64)
+        x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
+        return state.width * np.sqrt(x / (2 * n_pulls))
+
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        rows, rival, mean = state.rows, state.memory, state.mean
+        if (rival != NO_ARM).any():
+            state.memory = np.full_like(rival, NO_ARM)
+            return np.where(usable[rows, rival], rival, NO_ARM)
+        leader = best_known(state.alive, mean)
+        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
+        rival = largest_usable(mean + self._radius(state, state.n_asked), usable & is_other)
+        # If one of the two arms has no splits left, only the other is pulled.
+        can_lead = (leader != NO_ARM) & usable[rows, leader]
+        state.memory = np.where(can_lead, rival, NO_ARM)
+        return np.where(can_lead, leader, rival)
+
+    def _is_decided(self, state: IndexState) -> BoolArray:
+        is_end_of_round = state.memory == NO_ARM
+        if not is_end_of_round.any():
+            return is_end_of_round
+        mean, radius = state.mean, self._radius(state, state.n_pulls)
+        leader = best_known(state.alive, mean)
+        lower = (mean - radius)[state.rows, leader]
+        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
+        upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
+        apart = largest_of_each(upper) < lower + self.epsilon
+        return is_end_of_round & (leader != NO_ARM) & apart
+
+
+@dataclass(frozen=True)
+class LilUCB(ConfidentIndexPolicy):
+    """Pull by bounds from the law of the iterated logarithm until one arm has most of the pulls.
+
+    The policy pulls ``argmax mean + (1 + beta) (1 + sqrt(eps)) sqrt(2 s^2 (1 + eps)
+    log(log((1 + eps) N) / d) / N)``, where s is half the width of the range of the rewards. It
+    stops when an arm has at least ``1 + lambda`` times as many pulls as all others together, and
+    chooses that arm. With ``variant="theory"``, the chosen arm is the best with probability
+    ``1 - delta``, and the number of pulls is optimal up to a constant, which is large.
+    "heuristic" needs far fewer pulls, but has no guarantee.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Accepted probability of a wrong answer (nu in the paper).
+    variant : {"theory", "heuristic"}, default="theory"
+        The paper's two settings: ``eps = 0.01, beta = 1, lambda = 9, d = ((sqrt(1 + delta) - 1) /
+        2)^2 / c`` with ``c = (2 + eps) / eps (1 / log(1 + eps))^(1 + eps)``; or ``eps = 0,
+        beta = 1/2, lambda = 1 + 10 / K, d = delta / 5``, after two pulls of every arm.
+    max_pulls : int or None, default=None
+        Maximum number of pulls. If the search stops because of it, the arm with the best mean is
+        chosen, the guarantee does not hold, and `is_confident` returns False.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+
+    References
+    ----------
+    Jamieson, Malloy, Nowak and Bubeck. lil' UCB: an optimal exploration algorithm for multi-armed
+    bandits. COLT 2014, Fig. 1, theorem 2 and section 5.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import LilUCB
+    >>> from sklearn_halving.simulation import BernoulliArms, simulate
+    >>> environment = BernoulliArms([0.1, 0.5, 0.9])
+    >>> result = simulate(LilUCB(delta=0.1, variant="heuristic"), environment, n_problems=100)
+    >>> result.mistake_probability.value, round(result.mean_pulls.value)
+    (0.0, 88)
+    """
+
+    delta: Confidence = 0.05
+    variant: Literal["theory", "heuristic"] = "theory"
+    max_pulls: int | None = None
+    reward_range: RewardRange | None = None
+
+    @property
+    def n_first(self) -> int:  # type: ignore[override]
+        """Number of pulls that an arm needs before it has a bound: log(log(1)) is undefined."""
+        return 1 if self.variant == "theory" else 2
+
+    def _index(self, state: IndexState) -> FloatArray:
+        if self.variant == "theory":
+            eps, factor, d = 0.01, 2 * (1 + sqrt(0.01)), confidence_of_a_bound(self.delta, 0.01)
+        else:
+            eps, factor, d = 0.0, 1.5, self.delta / 5
+        n = state.n
+        x = np.log(np.log((1 + eps) * n) / d)
+        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
+
+    def _is_decided(self, state: IndexState) -> BoolArray:
+        lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
+        counts = np.where(state.alive, state.n_pulls, 0)
+        most = largest_of_each(counts)
+        return most >= 1 + lambda_ * (sum_of_each(counts) - most)
+
+    def _recommended(self, state: IndexState) -> IntArray:
+        by_mean = best_known(state.alive, state.mean)
+        most = np.where(state.alive, state.n_pulls, -1).argmax(axis=1)
+        sure = state.is_decided & (by_mean != NO_ARM)
+        return np.where(sure, most, by_mean)
+
+
+def confidence_of_a_bound(delta: float, eps: float) -> float:
+    """Return the d of the bounds for which the answer is wrong with probability delta.
+
+    It solves ``4 sqrt(c d) + 4 c d = delta`` (theorem 2 of the paper). The theorem also requires
+    ``d < log(1 + eps) / (e c)``. If delta is so large that the solution exceeds half of this
+    limit, half of the limit is returned. A wrong answer is then even less likely.
+
+    Examples
+    --------
+    >>> round(confidence_of_a_bound(0.05, 0.01) * 1e9, 2)
+    7.21
+    """
+    check_between("eps", eps, "The paper uses 0.01.", low=0, high=1)
+    c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
+    return min(((sqrt(1 + delta) - 1) / 2) ** 2, log(1 + eps) / (2 * e)) / float(c)

@@ -11,24 +11,10 @@ For your own environments
 
 from sklearn_halving.simulation._learning_curves import LearningCurves, PowerEnvelope, PowerLimits
 from sklearn_halving.simulation._noisy_arms import BernoulliArms, GaussianArms, GaussianProcessArms
-from sklearn_halving.simulation._randomness import Randomness
+from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 from sklearn_halving.simulation._recorded_scores import RecordedScores
-from sklearn_halving.simulation._result import Estimate, SimulationResult
-from sklearn_halving.simulation._simulate import simulate
-from sklearn_halving.simulation._types import Arms, Environment
+from sklearn_halving.simulation._simulate import Estimate, SimulationResult, simulate
 
-__all__ = [
-    "Arms",
-    "BernoulliArms",
-    "Environment",
-    "Estimate",
-    "GaussianArms",
-    "GaussianProcessArms",
-    "LearningCurves",
-    "PowerEnvelope",
-    "PowerLimits",
-    "Randomness",
-    "RecordedScores",
-    "SimulationResult",
-    "simulate",
-]
+__all__ = ["Arms", "Environment", "Estimate", "Randomness", "SimulationResult", "simulate"]
+__all__ += ["BernoulliArms", "GaussianArms", "GaussianProcessArms"]
+__all__ += ["LearningCurves", "PowerEnvelope", "PowerLimits", "RecordedScores"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving._checks import CheckedFields, Count, Positive, Rule, refuse_unless
+from sklearn_halving._checks import CheckedFields, Count, Positive, refuse_unless
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.simulation._noisy_arms import EnvironmentDefaults, as_vector
@@ -19,12 +19,7 @@ LIMIT, DEVIATION = 21, 22
 """Purposes of random numbers."""
 
 
-def check_envelope(name: str, value: object, advice: str) -> None:
-    """Raise unless the value is a function."""
-    refuse_unless(callable(value), name, "be a function of the number of units", value, advice)
-
-
-Envelope = Annotated[Callable[[FloatArray], FloatArray], Rule(check_envelope)]
+Envelope = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -142,14 +137,13 @@ class LearningCurves(EnvironmentDefaults):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if callable(self.limits):
-            return
-        limits = as_vector("limits", self.limits)
-        rule = f"be the number of limits, {len(limits)}"
-        refuse_unless(
-            self.n_arms in (None, len(limits)), "n_arms", rule, self.n_arms, "Leave it out."
-        )
-        self._store(limits=limits, n_arms=len(limits))
+        rule = "be a function of the number of units"
+        refuse_unless(callable(self.envelope), "envelope", rule, self.envelope)
+        if not callable(self.limits):
+            limits = as_vector("limits", self.limits)
+            rule = f"be the number of limits, {len(limits)}"
+            refuse_unless(self.n_arms in (None, len(limits)), "n_arms", rule, self.n_arms)
+            self._store(limits=limits, n_arms=len(limits))
 
     def draw(self, randomness: Randomness, n_arms: int) -> Curves:
         """Return the arms of ``randomness.n_problems`` problems."""

@@ -8,17 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving._checks import (
-    CheckedFields,
-    Count,
-    NotNegative,
-    Rule,
-    check_not_negative,
-    refuse_unless,
-)
+from sklearn_halving._checks import CheckedFields, Count, NotNegative, Rule, refuse_unless
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._parameter_checks import RewardRange
+from sklearn_halving.policies.posterior._arm_covariance import checked_covariance
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
 
 MEAN, VARIANCE, NOISE = 11, 12, 13
@@ -56,6 +50,7 @@ class StoresArrays(CheckedFields):
 class EnvironmentDefaults(StoresArrays):
     """Base class of environments with one level, unlimited pulls and rewards of any size."""
 
+    n_arms: int | None
     min_level: int = 1
     max_level: int = 1
     max_repetitions: int | None = None
@@ -122,13 +117,8 @@ class GaussianArms(EnvironmentDefaults):
         super().__post_init__()
         means = as_vector("means", self.means)
         sds = np.broadcast_to(as_vector("sds", self.sds, len(means)), means.shape)
-        check_not_negative("sds", float(sds.min()), "Use 0 for no variation.")
-        self._store(means=means, sds=sds)
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self.means)
+        refuse_unless(sds.min() >= 0, "sds", "be at least 0", self.sds)
+        self._store(means=means, sds=sds, n_arms=len(means))
 
     def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
         """Return the arms of ``randomness.n_problems`` problems."""
@@ -192,14 +182,8 @@ class BernoulliArms(EnvironmentDefaults):
         """Check the probabilities."""
         p = as_vector("probabilities", self.probabilities)
         is_share = bool(((p >= 0) & (p <= 1)).all())
-        advice = "Use GaussianArms for other rewards."
-        refuse_unless(is_share, "probabilities", "be between 0 and 1", self.probabilities, advice)
-        self._store(probabilities=p)
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self.probabilities)
+        refuse_unless(is_share, "probabilities", "be between 0 and 1", self.probabilities)
+        self._store(probabilities=p, n_arms=len(p))
 
     def draw(self, randomness: Randomness, n_arms: int) -> CoinArms:
         """Return the arms of ``randomness.n_problems`` problems."""
@@ -262,26 +246,10 @@ class GaussianProcessArms(EnvironmentDefaults):
     def __post_init__(self) -> None:
         """Check the parameters, in particular that the matrix is a covariance."""
         super().__post_init__()
-        matrix = np.asarray(self.covariance, dtype=np.float64)
-        is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
-        refuse_unless(
-            is_square and bool(np.allclose(matrix, matrix.T)),
-            "covariance",
-            "be a symmetric matrix of shape (n_arms, n_arms)",
-            f"one of shape {matrix.shape}",
-            "Give kernel(x, x) of the arms' features x.",
-        )
-        least = float(np.linalg.eigvalsh(matrix)[0])
-        is_kernel = least >= -1e-8 * float(np.abs(matrix).max())
-        advice = "Use a positive semi-definite kernel."
-        refuse_unless(is_kernel, "covariance", "have no negative eigenvalue", least, advice)
-        mean = as_vector("prior_mean", self.prior_mean, len(matrix))
-        self._store(covariance=matrix, prior_mean=np.broadcast_to(mean, len(matrix)))
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self.covariance)
+        n_arms = np.shape(self.covariance)[-1]
+        matrix = checked_covariance(self.covariance, n_arms).matrix
+        mean = np.broadcast_to(as_vector("prior_mean", self.prior_mean, n_arms), n_arms)
+        self._store(covariance=matrix, prior_mean=mean, n_arms=n_arms)
 
     def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
         """Return the arms of ``randomness.n_problems`` problems, each a draw of the process."""

@@ -75,13 +75,9 @@ class RecordedScores(StoresArrays):
         """Check the table of scores."""
         super().__post_init__()
         scores = np.asarray(self.scores, dtype=np.float64)
-        refuse_unless(
-            scores.ndim == (2 if self.levels is None else 3) and scores.size > 0,
-            "scores",
-            "have the axes candidate and split, and level if there are levels",
-            f"an array of shape {scores.shape}",
-            "Give levels=... for three axes, and none for two.",
-        )
+        has_axes = scores.ndim == (2 if self.levels is None else 3) and scores.size > 0
+        rule = "have the axes candidate and split, and level if there are levels"
+        refuse_unless(has_axes, "scores", rule, f"an array of shape {scores.shape}")
         scores = scores.reshape(*scores.shape[:2], -1)
         candidates = _checked_candidates(self.candidates, len(scores))
         has_none = np.isnan(scores).all(axis=(1, 2))
@@ -89,7 +85,7 @@ class RecordedScores(StoresArrays):
             "have a number for every candidate",
             f"none for {candidates[has_none].tolist()}",
         )
-        refuse_unless(not has_none.any(), "scores", rule, got, "Leave these candidates out.")
+        refuse_unless(not has_none.any(), "scores", rule, got)
         truth = _truth_of(scores) if self.truth is None else self.truth
         truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
         levels = _checked_levels(self.levels, scores.shape[2])
@@ -120,13 +116,8 @@ class RecordedScores(StoresArrays):
             If a column is missing, or a candidate is not an integer.
         """
         for column in ("candidate", "split", metric):
-            refuse_unless(
-                column in history.columns,
-                "history",
-                f"have the column {column!r}",
-                ", ".join(map(repr, history.columns)),
-                "Pass history_ of a fitted search, and the metric by its column.",
-            )
+            rule, got = f"have the column {column!r}", ", ".join(map(repr, history.columns))
+            refuse_unless(column in history.columns, "history", rule, got)
         names = [n for n in ("candidate", "split", "n_resources") if n in history.columns]
         found = [np.unique(history[name].to_numpy(), return_inverse=True) for name in names]
         axes, places = zip(*found, strict=True)
@@ -202,22 +193,18 @@ class Replays:
         row = self.row[problem, pulls.arm]
         column = self._column(problem, row, place, pulls.repetition)
         unknown = levels[place] != pulls.level
-        refuse_unless(
-            not unknown.any(),
-            "The levels of a policy that plays recorded scores",
+        rule, got = (
             f"be among those recorded, {levels.tolist()}",
             int(pulls.level[unknown.argmax()]),
-            "Record scores at these levels, or choose a policy with the schedule of the record.",
         )
+        refuse_unless(not unknown.any(), "The levels of a policy", rule, got)
         rewards: FloatArray = self.recorded.scores[row, column, place]
         missing = np.isnan(rewards)
         if missing.any():
             i = int(missing.argmax())
             raise ValueError(
-                "Only recorded scores can be replayed: a policy asked for candidate "
-                f"{self.recorded.candidates[row[i]]} on split {column[i]} at level "
-                f"{pulls.level[i]}, which has none. Record all candidates on all splits; or use "
-                "splits='own' if each has some at this level."
+                f"Candidate {self.recorded.candidates[row[i]]} has no recorded score on split "
+                f"{column[i]} at level {pulls.level[i]}. Use splits='own' if it has others there."
             )
         return rewards
 
@@ -242,8 +229,7 @@ def _checked_levels(levels: Sequence[int] | None, n_levels: int) -> tuple[int, .
     found = (1,) if levels is None else tuple(map(int, levels))
     is_increasing = found == tuple(sorted({*found})) and found[0] > 0
     rule = f"be {n_levels} different whole numbers above 0 in increasing order"
-    advice = "Give one for each entry of the last axis of scores."
-    refuse_unless(len(found) == n_levels and is_increasing, "levels", rule, levels, advice)
+    refuse_unless(len(found) == n_levels and is_increasing, "levels", rule, levels)
     return found
 
 

@@ -289,8 +289,8 @@ def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
         ({"noise_variance": 0.0}, "noise_variance must be finite and larger than 0"),
         ({"split_variance": np.nan}, "split_variance must be"),
         ({"acquisition": "ucb"}, "acquisition must be one of 'bayesgap'"),
-        ({"beta": "theory"}, "beta must be one of 'effective', 'printed', got"),
-        ({"beta": 0.0}, "beta must be finite and larger than 0"),
+        ({"beta": "theory"}, "beta must be 'effective', 'printed' or a number above 0, got"),
+        ({"beta": 0.0}, "or a number above 0, got 0.0"),
         ({"recommendation": "best"}, "recommendation must be one of"),
     ],
 )

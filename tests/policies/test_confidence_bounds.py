@@ -10,7 +10,7 @@ import pytest
 
 from games import bernoulli, play
 from sklearn_halving.policies import LUCB, LilUCB, Problem
-from sklearn_halving.policies._confidence_bounds import confidence_of_a_bound
+from sklearn_halving.policies._upper_confidence import confidence_of_a_bound
 
 UNIT = (0.0, 1.0)
 

@@ -939,7 +939,7 @@ class Unfinished(BasePolicy):
     ],
 )
 def test_what_is_no_policy_is_refused(given: Any, what: str) -> None:
-    with pytest.raises(TypeError, match=f"policy must be an object .* got {what}. Give"):
+    with pytest.raises(TypeError, match=f"policy must be an object .* got {what}"):
         as_policy(given)
 
 

@@ -80,7 +80,7 @@ def test_bad_parameters() -> None:
         MedianElimination(0)
     with pytest.raises(ValueError, match="c must be finite and larger than 4, got 4"):
         SuccessiveElimination(c=4)
-    with pytest.raises(ValueError, match="needs 1262 splits, got 100"):
+    with pytest.raises(ValueError, match=r"for fewer than 1262 splits, got 0\.8 and 100"):
         MedianElimination(0.8, 0.1, reward_range=UNIT).start(Problem(3, max_repetitions=100))
     with pytest.raises(ValueError, match="max_pulls=2 is too small"):
         SuccessiveElimination(max_pulls=2, reward_range=UNIT).start(Problem(3))

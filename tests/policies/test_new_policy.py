@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sklearn_halving._checks import Count
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import Stage
 from sklearn_halving.policies.bases._parameter_checks import check_budget
@@ -40,7 +39,7 @@ class SequentialHalving(PlannedPolicy):
     SequentialHalving(n_pulls=60)
     """
 
-    n_pulls: Count
+    n_pulls: int
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         widths = widths_of(game.n_arms) or [1]
@@ -61,8 +60,10 @@ SEQUENTIAL = """    sklearn_halving.policies.SequentialHalving: [
 FILE = "sklearn_halving/policies/_sequential_halving.py"
 LINES = {
     "sklearn_halving/policies/__init__.py": (
-        '    "_hyperband"',
-        '    "_sequential_halving": ("SequentialHalving",),\n',
+        '__all__ += ["NO_ARM"',
+        """from sklearn_halving.policies._sequential_halving import SequentialHalving
+__all__ += ["SequentialHalving"]
+""",
     ),
     "sklearn_halving/search/_bandit.py": (
         '    "ucb1": ',

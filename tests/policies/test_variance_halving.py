@@ -411,12 +411,12 @@ def test_growing_levels_grow(
     ("options", "message"),
     [
         ({"stop_probability": 0.5}, "stop_probability must be larger than 0.5 and smaller than 1"),
-        ({"stop_probability": 1}, "stop_probability must be .* got 1. Use 0.95"),
+        ({"stop_probability": 1}, "stop_probability must be .* got 1. Use None"),
         ({"stop_probability": float("nan")}, "stop_probability must be"),
         ({"tolerance": -0.1}, "tolerance must be finite and at least 0, got -0.1. Use"),
         ({"tolerance": float("inf")}, "tolerance must be finite"),
         ({"overlap": -1}, "overlap must be finite and at least 0, got -1"),
-        ({"levels": (1, 2)}, "allocation='likelihood', got levels=.*Use allocation='pooled'"),
+        ({"levels": (1, 2)}, "levels must be None for allocation='likelihood', got"),
         ({"allocation": "pooled", "levels": (3, 2)}, "levels must be whole numbers of at least 1"),
         ({"allocation": "pooled", "levels": (0, 2)}, "none smaller than the one before, got"),
         ({"allocation": "pooled", "levels": (1, 2.5)}, "growing_levels.* makes them"),
@@ -437,7 +437,7 @@ def test_levels_that_do_not_fit_the_problem() -> None:
         VarianceHalving(23, "pooled", levels=(1, 3, 9)).start(Problem(8, 1, 9))
     assert int(policy.recommend(policy.start(Problem(1, 1, 9)))) == 0
     for bad in ((0, 5, 2), (6, 5, 2), (1, 5, -1)):
-        with pytest.raises(ValueError, match="growing_levels needs 1 <= smallest <= largest"):
+        with pytest.raises(ValueError, match="growing_levels must have 1 <= smallest <= largest"):
             growing_levels(*bad)
     with pytest.raises(ValueError, match="factor must be a number of at least 2"):
         growing_levels(1, 5, 2, factor=1.5)
@@ -458,7 +458,7 @@ def test_levels_that_do_not_fit_the_problem() -> None:
         ({"plans_per_stage": 0}, "plans_per_stage must be at least 1"),
         ({"allocation": "known"}, "reward_variances must be given if"),
         ({"reward_variances": [1, 2]}, "reward_variances must be given if"),
-        ({"keep_pulls": False}, "use keep_pulls=True, or another"),
+        ({"keep_pulls": False}, "keep_pulls must be True, or use another"),
     ],
 )
 def test_bad_parameters(options: dict[str, Any], message: str) -> None:
@@ -483,7 +483,9 @@ def test_too_small_a_budget_names_the_least() -> None:
 
 
 def test_what_cannot_be_forgotten() -> None:
-    with pytest.raises(ValueError, match="Use keep_pulls=True"):
+    with pytest.raises(
+        ValueError, match="keep_pulls must be True for a limited number of splits, 50"
+    ):
         VarianceHalving(100, "pooled", keep_pulls=False).start(Problem(4, max_repetitions=50))
 
 

@@ -124,7 +124,7 @@ BAD_INPUT = {
     "factor nan": (Recording(), VALUES, {"factor": np.nan}, "at least 2"),
     "factor infinite": (Recording(), VALUES, {"factor": np.inf}, "finite"),
     "factor 1e5": (SGDClassifier(), RATES, {"factor": 1e5}, "one would start 100000"),
-    "bracket too high": (Recording(), VALUES, {"brackets": [9]}, "0 <= s <= "),
+    "bracket too high": (Recording(), VALUES, {"brackets": [9]}, "whole numbers from 0 to "),
     "bracket twice": (Recording(), VALUES, {"brackets": [1, 1]}, "different"),
     "bracket a half": (Recording(), VALUES, {"brackets": [0.5]}, "whole numbers"),
     "early_splits": (Recording(), VALUES, {"early_splits": 0}, "'early_splits' parameter"),

@@ -116,15 +116,15 @@ def test_limits_that_are_drawn_without_an_optimum_are_judged_by_the_best_drawn()
     [
         (lambda: GaussianArms([]), "means must be a list of finite numbers"),
         (lambda: GaussianArms([0.0, np.nan]), "means must be a list of finite numbers"),
-        (lambda: GaussianArms([0.0, 1.0], sds=-1), "sds must be finite and at least 0, got -1"),
+        (lambda: GaussianArms([0.0, 1.0], sds=-1), "sds must be at least 0, got -1"),
         (lambda: GaussianArms([0.0, 1.0], sds=[1, 2, 3]), "each of 2 arms"),
         (lambda: GaussianArms([0.0], mean_sd=-1), "mean_sd must be finite and at least 0"),
         (lambda: GaussianArms([0.0], variance_factors=(2, 1)), "the smaller first"),
         (lambda: GaussianArms([0.0], variance_factors=(1, 1, 2)), "the smaller first"),
         (lambda: GaussianArms([0.0], max_level=0), "max_level must be at least 1, got 0"),
         (lambda: BernoulliArms([0.5, 1.5]), "probabilities must be between 0 and 1"),
-        (lambda: GaussianProcessArms([[1.0, 2.0], [0.0, 1.0]]), "a symmetric matrix"),
-        (lambda: GaussianProcessArms([[1.0, 2.0], [2.0, 1.0]]), "no negative eigenvalue"),
+        (lambda: GaussianProcessArms([[1.0, 2.0], [0.0, 1.0]]), "covariance must be symmetric"),
+        (lambda: GaussianProcessArms([[1.0, 2.0], [2.0, 1.0]]), "positive semi-definite"),
         (
             lambda: GaussianProcessArms([[1.0]], noise_sd=-1),
             "noise_sd must be finite and at least",

@@ -115,7 +115,7 @@ def test_candidates_of_a_history_keep_their_numbers() -> None:
     assert result.recommended.tolist() == [7] * 20
     assert result.regret.tolist() == [0.0] * 20
     gappy = RecordedScores.from_history(history.drop(index=3))
-    with pytest.raises(ValueError, match="asked for candidate 20 on split 1 at"):
+    with pytest.raises(ValueError, match="Candidate 20 has no recorded score on split 1 at"):
         simulate(UniformAllocation(60), gappy, n_problems=5)
 
 

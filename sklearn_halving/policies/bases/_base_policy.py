@@ -218,10 +218,7 @@ def as_policy(given: Any, **known: object) -> BasePolicy:
     missing = [name for name in required if _is_missing(given, name)]
     if is_class or missing:
         what = f"the class {given.__name__}" if is_class else f"{given!r}, without {missing[0]}"
-        raise TypeError(
-            "policy must be an object with the methods of sklearn_halving.policies.Policy, got "
-            f"{what}. Give for example SuccessiveRejects(n_pulls=100)."
-        )
+        raise TypeError(f"policy must be an object with the methods of Policy, got {what}.")
     if is_dataclass(given):
         own = {field.name for field in fields(given) if getattr(given, field.name) is None}
         lacking = {name: known[name] for name in own & known.keys()}

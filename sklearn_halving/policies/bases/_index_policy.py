@@ -8,7 +8,7 @@ is a row, and arrays have shape ``(n_problems, n_arms)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy, ConfidentPolicy
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
@@ -25,6 +24,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
     width_of_range,
 )
 from sklearn_halving.policies.bases._ranking import (
+    ArmStatistics,
     any_of_each,
     best_known,
     largest_usable,
@@ -42,20 +42,27 @@ class IndexState:
     """The largest minus the smallest possible reward, by which bounds are multiplied."""
     most_pulls: float
     """Maximum number of pulls of a problem; infinite if there is no maximum."""
-    statistics: ArmStatistics
+    statistics: ArmStatistics = field(init=False)
     """Statistics of the known rewards."""
-    n_asked: IntArray
+    n_asked: IntArray = field(init=False)
     """Number of pulls including pulls in flight, which is the next repetition of an arm.
     Shape ``(n_problems, n_arms)``."""
-    is_open: BoolArray
+    is_open: BoolArray = field(init=False)
     """Problems that are not finished. Shape ``(n_problems,)``."""
-    is_decided: BoolArray
+    is_decided: BoolArray = field(init=False)
     """Problems that ended because of the stopping rule, or because no rival was left.
     Shape ``(n_problems,)``."""
-    is_outside: BoolArray
+    is_outside: BoolArray = field(init=False)
     """Problems with a reward outside of the range. Shape ``(n_problems,)``."""
     memory: Any = None
     """What a policy has to remember besides the statistics."""
+
+    def __post_init__(self) -> None:
+        """Start without rewards."""
+        shape = prod(self.batch_shape), self.problem.n_arms
+        self.statistics, self.n_asked = ArmStatistics.zeros(shape), np.zeros(shape, dtype=np.int64)
+        self.is_open = np.ones(shape[0], dtype=bool)
+        self.is_decided, self.is_outside = np.zeros((2, shape[0]), dtype=bool)
 
     @property
     def rows(self) -> IntArray:
@@ -157,18 +164,7 @@ class IndexPolicy(BasePolicy):
             why = f"to pull each of {problem.n_arms} candidates {self.n_first} times"
             least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
             check_budget(self.budget, most, least, why)
-        shape = prod(batch_shape), problem.n_arms
-        state = IndexState(
-            problem,
-            batch_shape,
-            width,
-            most,
-            ArmStatistics.zeros(shape),
-            n_asked=np.zeros(shape, dtype=np.int64),
-            is_open=np.ones(shape[0], dtype=bool),
-            is_decided=np.zeros(shape[0], dtype=bool),
-            is_outside=np.zeros(shape[0], dtype=bool),
-        )
+        state = IndexState(problem, batch_shape, width, most)
         state.memory = self._first_memory(state, seed)
         return state
 

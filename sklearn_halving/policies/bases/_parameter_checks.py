@@ -15,9 +15,8 @@ def check_budget(name: str, value: float, least: int, why: str) -> None:
     """Raise if a number of pulls is not a whole number, or smaller than the minimum."""
     check_whole(name, value, f"Use {least} or more, as an int.")
     if value < least:
-        raise ValueError(
-            f"{name}={value} is too small {why}. The least budget that works is {least}."
-        )
+        reason = f"is too small {why}. The least budget that works is {least}."
+        raise ValueError(f"{name}={value} {reason}")
 
 
 def check_range(name: str, value: object, advice: str) -> None:
@@ -30,20 +29,10 @@ def check_range(name: str, value: object, advice: str) -> None:
     refuse_unless(holds, name, "be two finite numbers, the smaller first", repr(value), advice)
 
 
-Confidence = Annotated[
-    float, between(0, 1, "It is the accepted probability of a wrong answer, such as 0.05.")
-]
-Exploration = Annotated[
-    float,
-    Rule(check_not_negative, "Large values spread the pulls evenly, 0 does not explore."),
-]
-RewardRange = Annotated[
-    tuple[float, float],
-    Rule(check_range, "It is the range of the rewards, for example (0, 1) for accuracy."),
-]
-Tolerance = Annotated[
-    float, Rule(check_not_negative, "It is a difference of rewards, such as 0.01.")
-]
+Confidence = Annotated[float, between(0, 1, "It is the accepted probability of a wrong answer.")]
+Exploration = Annotated[float, Rule(check_not_negative, "0 does not explore.")]
+RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it is (0, 1).")]
+Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
 
 
 def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
@@ -55,8 +44,7 @@ def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
     if reward_range is None:
         raise ValueError(
             f"{type(policy).__name__} needs rewards of a known range, got reward_range=None. Give "
-            "reward_range=(low, high), for example (0, 1) for accuracy; or use a policy that "
-            "needs no range, such as SuccessiveRejects."
+            "reward_range=(low, high), for example (0, 1) for accuracy."
         )
     # Again, for policies with a __post_init__ of their own.
     check_range("reward_range", reward_range, "It is the range of the rewards, such as (0, 1).")

@@ -18,8 +18,8 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
-from sklearn_halving.policies.bases._arm_statistics import ArmStatistics
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._ranking import ArmStatistics
 
 
 def widths_of(n_arms: int) -> list[int]:

@@ -21,13 +21,8 @@ from sklearn_halving.policies._types import Rung
 def exact_factor(factor: Real | float) -> Fraction:
     """Return the factor as an exact fraction, or raise if it is below 2 or infinite."""
     is_number = isinstance(factor, Real) and not isinstance(factor, bool)
-    refuse_unless(
-        is_number and 2 <= float(factor) < inf,
-        "factor",
-        "be a number of at least 2 and finite",
-        repr(factor),
-        "A rung keeps one of every `factor` arms. Use 3, the default, or 4.",
-    )
+    is_valid, rule = is_number and 2 <= float(factor) < inf, "be a number of at least 2 and finite"
+    refuse_unless(is_valid, "factor", rule, repr(factor), "Use 3, the default, or 4.")
     # Use the decimal value: 2.2 is 11/5, and not its binary floating point approximation.
     return factor if isinstance(factor, Fraction) else Fraction(str(float(factor)))
 
@@ -174,11 +169,9 @@ def growing_levels(
     >>> growing_levels(1, 64, 4), growing_levels(5, 1000, 4, factor=10)
     ((1, 4, 16, 64), (5, 10, 100, 1000))
     """
-    if not 1 <= smallest <= largest or n_stages < 0:
-        raise ValueError(
-            "growing_levels needs 1 <= smallest <= largest and n_stages >= 0, got "
-            f"smallest={smallest!r}, largest={largest!r} and n_stages={n_stages!r}."
-        )
+    holds, got = 1 <= smallest <= largest and n_stages >= 0, (smallest, largest, n_stages)
+    rule = "have 1 <= smallest <= largest and n_stages >= 0"
+    refuse_unless(holds, "growing_levels", rule, repr(got))
     last = n_stages - 1
     stages = range(n_stages)
     if factor is not None:

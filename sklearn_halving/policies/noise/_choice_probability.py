@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible
@@ -244,16 +245,9 @@ def is_clear(
 def _checked(mean: ArrayLike, standard_error: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return both as arrays, with NaN if either is NaN."""
     m, s = np.asarray(mean, dtype=np.float64), np.asarray(standard_error, dtype=np.float64)
-    if m.ndim != 1 or m.shape != s.shape:
-        raise ValueError(
-            "mean and standard_error must be one-dimensional and of the same length, got the "
-            f"shapes {m.shape} and {s.shape}. Give one value for each arm."
-        )
-    if (s < 0).any():
-        raise ValueError(
-            f"standard_error must not be negative, got {np.nanmin(s)!r}. Use 0 for an arm whose "
-            "mean is exact, NaN for one without an estimate."
-        )
+    rule, got = "have one value for each arm", f"the shapes {m.shape} and {s.shape}"
+    refuse_unless(m.ndim == 1 and m.shape == s.shape, "mean and standard_error", rule, got)
+    refuse_unless(not (s < 0).any(), "standard_error", "not be negative", repr(s))
     unknown = np.isnan(m) | np.isnan(s)
     return np.where(unknown, np.nan, m), np.where(unknown, np.nan, s)
 

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 MAX_CHECKED_ARMS = 5000
@@ -134,11 +135,9 @@ class KernelCovariance:
     def columns(self, arms: IntArray) -> FloatArray:
         """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
         columns = np.asarray(self.kernel(self.points[arms], self.points), dtype=np.float64)
-        if columns.shape != (len(arms), len(self.points)):
-            raise ValueError(
-                "kernel(points, others) must return an array of shape (len(points), len(others)), "
-                f"here ({len(arms)}, {len(self.points)}), got {columns.shape}."
-            )
+        shape = len(arms), len(self.points)
+        rule = f"return an array of shape (len(points), len(others)), here {shape}"
+        refuse_unless(columns.shape == shape, "kernel(points, others)", rule, columns.shape)
         return columns
 
     def column(self, arm: int) -> FloatArray:
@@ -210,37 +209,25 @@ def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) ->
 
 
 def _check_diagonal(diagonal: FloatArray, n_arms: int) -> None:
-    if diagonal.shape != (n_arms,):
-        raise ValueError(
-            f"covariance must have a row for each of the {n_arms} arms, got {diagonal.size} rows."
-        )
-    if not (np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0):
-        raise ValueError(
-            "The diagonal of covariance must be finite, not negative and not all 0, got values "
-            f"from {diagonal.min()} to {diagonal.max()}. Use a positive semi-definite kernel."
-        )
+    rule = f"have a row for each of the {n_arms} arms"
+    refuse_unless(diagonal.shape == (n_arms,), "covariance", rule, f"{diagonal.size} rows")
+    holds = bool(np.isfinite(diagonal).all() and diagonal.min() >= 0 and diagonal.max() > 0)
+    rule, got = "be finite, not negative and not all 0", f"{diagonal.min()} to {diagonal.max()}"
+    refuse_unless(holds, "The diagonal of covariance", rule, got)
 
 
 def checked_covariance(given: npt.ArrayLike, n_arms: int) -> DenseCovariance:
     """Return a covariance matrix, or raise a ValueError if it is not one of so many arms."""
     matrix = np.ascontiguousarray(given, dtype=np.float64)
-    if matrix.shape != (n_arms, n_arms):
-        raise ValueError(
-            f"covariance must have shape ({n_arms}, {n_arms}), with a row and a column for each "
-            f"arm, got {matrix.shape}. Those of a grid are in the order of ParameterGrid."
-        )
-    if not np.isfinite(matrix).all():
-        raise ValueError(
-            f"covariance must be finite, got NaN or infinity in {np.sum(~np.isfinite(matrix))} of "
-            f"{matrix.size} entries. Estimate the covariance from complete data."
-        )
+    rule = f"have shape ({n_arms}, {n_arms}), with a row and a column for each arm"
+    refuse_unless(matrix.shape == (n_arms, n_arms), "covariance", rule, matrix.shape)
+    n_bad = np.sum(~np.isfinite(matrix))
+    got = f"NaN or infinity in {n_bad} of {matrix.size} entries"
+    refuse_unless(n_bad == 0, "covariance", "be finite", got)
     size = float(np.abs(matrix).max(initial=0))
     asymmetry = float(np.abs(matrix - matrix.T).max(initial=0))
-    if asymmetry > 1e-8 * size:
-        raise ValueError(
-            f"covariance must be symmetric, got entries that differ by {asymmetry:.3g}. Use "
-            "(G + G.T) / 2 if this is a rounding error."
-        )
+    got = f"entries that differ by {asymmetry:.3g}"
+    refuse_unless(asymmetry <= 1e-8 * size, "covariance", "be symmetric", got)
     _check_diagonal(matrix.diagonal(), len(matrix))
     if len(matrix) <= MAX_CHECKED_ARMS:
         try:
@@ -248,8 +235,7 @@ def checked_covariance(given: npt.ArrayLike, n_arms: int) -> DenseCovariance:
         except np.linalg.LinAlgError:
             least = float(np.linalg.eigvalsh(matrix)[0])
             raise ValueError(
-                f"covariance must be positive semi-definite, got a smallest eigenvalue of "
-                f"{least:.3g}. Add {-2 * least:.3g} to the diagonal, or use another kernel."
+                f"covariance must be positive semi-definite, got the eigenvalue {least:.3g}."
             ) from None
     return DenseCovariance(matrix)
 
@@ -331,12 +317,9 @@ class PriorFeatures:
 
     def _check(self, arm: int) -> None:
         worst = int(self.unexplained.argmin())
-        if self.unexplained[worst] < -1e-6 * self._largest:
-            raise ValueError(
-                "covariance must be positive semi-definite, got a covariance of arms "
-                f"{arm} and {worst} that exceeds what their variances allow by "
-                f"{-self.unexplained[worst]:.3g}. Add to the diagonal, or use another kernel."
-            )
+        holds = self.unexplained[worst] >= -1e-6 * self._largest
+        got = f"a covariance of arms {arm} and {worst} that exceeds their variances"
+        refuse_unless(holds, "covariance", "be positive semi-definite", got)
 
     def _make_room(self) -> None:
         n_max, n_arms = self._buffer.shape

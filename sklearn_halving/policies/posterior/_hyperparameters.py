@@ -120,11 +120,9 @@ class KernelFamily:
         holds, rule = 0 < least <= most, "be two numbers above 0, the smaller first"
         refuse_unless(holds, "length_bounds", rule, self.length_bounds)
         is_inside = (lengths >= least) & (lengths <= most)
-        if lengths.shape != self.points.shape[1:] or not is_inside.all():
-            raise ValueError(
-                f"lengths must be {self.points.shape[1]} numbers from {least} to {most}, one for "
-                f"each feature, got {self.lengths!r}. Scale the features, or widen length_bounds."
-            )
+        holds = lengths.shape == self.points.shape[1:] and bool(is_inside.all())
+        rule = f"be {self.points.shape[1]} numbers from {least} to {most}, one for each feature"
+        refuse_unless(holds, "lengths", rule, repr(self.lengths))
 
     def scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
         """Return points divided by the length scales."""

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
 
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """The noise of a split is shrunk towards this part of the variance of the arms, with as much

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sklearn_halving.policies._types import PolicyDescription, Problem, Pull, Schedule
-from sklearn_halving.policies.bases._finalists import MIN_SPLITS
+from sklearn_halving.policies.bases._bracket_play import MIN_SPLITS
 from sklearn_halving.resources import Resource, WholeFit
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
 from sklearn_halving.policies.noise._choice_probability import (
     corrected_mean,
     expected_regret,
@@ -21,6 +20,7 @@ from sklearn_halving.policies.noise._choice_probability import (
 from sklearn_halving.policies.noise._noise_estimates import (
     LEAST_FREEDOM,
     estimate_from_table,
+    fit_additive_model,
     standard_errors,
     tail_factor,
 )

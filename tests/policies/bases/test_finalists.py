@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import Hyperband, Problem, Pulls
-from sklearn_halving.policies.bases._finalists import Finalists
+from sklearn_halving.policies.bases._bracket_play import Finalists
 
 N_SPLITS = 5
 OPTIONS = {"n_loops": 8, "max_eliminations": 2, "early_repetitions": 1, "brackets_in_play": 3}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies.noise._additive_model import fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
 
 
 def by_generalized_least_squares(

@@ -103,7 +103,7 @@ def test_edges_of_the_regret(mean: list[float], error: list[float], expected: fl
 
 @pytest.mark.parametrize("function", [probability_of_best, lambda m, s: corrected_mean(m, s, 0)])
 def test_bad_input(function: object) -> None:
-    with pytest.raises(ValueError, match="of the same length, got the shapes"):
+    with pytest.raises(ValueError, match="one value for each arm, got the shapes"):
         function([1, 2], [1])  # type: ignore[operator]
     with pytest.raises(ValueError, match="standard_error must not be negative"):
         function([1, 2], [1, -1])  # type: ignore[operator]
