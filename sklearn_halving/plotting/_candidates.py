@@ -454,7 +454,7 @@ class ParameterDisplay(Display):
         scale : {"auto", "linear", "log"}, default="auto"
             As in `from_estimator`.
         """
-        axis = axis_of(self.parameter, self.parameter, self.values)
+        axis = axis_of(self.parameter, self.values)
         is_log = self._is_log(axis, scale)
         # Long category names are rotated, which takes height from the axes.
         ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, axis.categories), default=0))

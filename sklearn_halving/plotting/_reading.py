@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn_halving._typing import CvResults
 from sklearn_halving.plotting._drawing import (
     candidate_labels,
-    short_names,
     value_text,
     value_texts,
 )
@@ -256,8 +255,6 @@ class Axis:
     ----------
     name : str
         Name of the parameter, as in ``param_distributions``.
-    label : str
-        The shortest end of the name that no other parameter has.
     position : ndarray of shape (n_candidates,)
         Values of a numeric parameter, places of the categories otherwise. NaN for candidates
         without the parameter.
@@ -268,7 +265,6 @@ class Axis:
     """
 
     name: str
-    label: str
     position: np.ndarray
     categories: tuple[str, ...]
     is_log: bool
@@ -290,8 +286,7 @@ def tried_space(found: FittedSearch) -> tuple[list[Axis], pd.DataFrame]:
         If candidates do not differ in any parameter.
     """
     table = found.candidates().dropna(subset=["score"])
-    columns = {name: found.results[f"param_{name}"][table["row"]] for name in found.parameters}
-    axes = [axis_of(name, short, columns[name]) for name, short in short_names(columns).items()]
+    axes = [axis_of(n, found.results[f"param_{n}"][table["row"]]) for n in found.parameters]
     varying = [axis for axis in axes if len(np.unique(axis.position)) > 1]
     if not varying:
         way_out = "PullsDisplay shows its candidates"
@@ -299,18 +294,18 @@ def tried_space(found: FittedSearch) -> tuple[list[Axis], pd.DataFrame]:
     return varying, table
 
 
-def axis_of(name: str, label: str, column: np.ndarray) -> Axis:
+def axis_of(name: str, column: np.ndarray) -> Axis:
     """Return the axis of a parameter; values that are missing are masked in its column."""
     position = np.full(len(column), np.nan)
     has_value = ~np.ma.getmaskarray(column)
     values = as_numbers(column[has_value])
     if values.dtype != object:
         position[has_value] = values
-        return Axis(name, label, position, (), _suits_log(values))
+        return Axis(name, position, (), _suits_log(values))
     texts = value_texts(list(values))
     categories = sorted(set(texts), key=lambda text: _category_key(values[texts.index(text)]))
     position[has_value] = [categories.index(text) for text in texts]
-    return Axis(name, label, position, tuple(categories), is_log=False)
+    return Axis(name, position, tuple(categories), is_log=False)
 
 
 def as_numbers(values: np.ndarray) -> np.ndarray:
