@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_halving.plotting import RegretDisplay
-from sklearn_halving.plotting._cost import _leaders_of_pulls, _leaders_of_rungs
+from sklearn_halving.plotting._candidates import _leaders_of_pulls, _leaders_of_rungs
 
 
 @pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])

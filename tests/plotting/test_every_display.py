@@ -134,7 +134,7 @@ def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
         assert any("loss" in one for one in text)
         assert not any("gain" in one for one in text)
     assert type(other) is display_class
-    with pytest.raises(ValueError, match=r"metric of .* one of 'gain', 'loss'; got 'f1'"):
+    with pytest.raises(ValueError, match=r"metric of .* one of 'gain', 'loss', got 'f1'"):
         display_class.from_estimator(metrics, metric="f1")
 
 
