@@ -483,14 +483,12 @@ def _leaders_of_rungs(history: pd.DataFrame) -> np.ndarray:
 
 def _leaders_of_pulls(history: pd.DataFrame) -> np.ndarray:
     """Return the leader after each fit by mean scores, shrunk towards the mean of all fits."""
-    candidates, scores, levels = (history[n] for n in ("candidate", "score", "n_resources"))
-    n = int(candidates.max()) + 1
+    n = int(history["candidate"].max()) + 1
     totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
-    leaders = np.full(len(scores), -1)
+    leaders = np.full(len(history), -1)
     total, count = 0.0, 0
-    for step, (candidate, score, amount) in enumerate(
-        zip(candidates, scores, levels, strict=True)
-    ):
+    pulls = history[["candidate", "score", "n_resources"]].itertuples(index=False)
+    for step, (candidate, score, amount) in enumerate(pulls):
         if amount > level[candidate]:  # scores with less resource are not comparable
             totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
         if amount == level[candidate]:

@@ -113,10 +113,8 @@ class FittedSearch:
         self.has_resources = "n_resources" in self.results
         self.has_brackets = "bracket" in self.results
         self.parameters = self._names("param_")
-        self.best_row: int | None = getattr(search, "best_index_", None)
-        self.best_candidate = (
-            None if self.best_row is None else int(self.results["candidate"][self.best_row])
-        )
+        row = self.best_row = getattr(search, "best_index_", None)
+        self.best_candidate = None if row is None else int(self.results["candidate"][row])
 
     def _names(self, prefix: str) -> list[str]:
         """Return what follows the prefix in the names of columns."""
@@ -137,14 +135,10 @@ class FittedSearch:
         pulls = self.history.groupby(["candidate", "n_resources"])
         n_splits = pulls.size()
         most = n_splits.groupby("n_resources").transform("max")
-        return (
-            pulls[["bracket"]]
-            .first()
-            .assign(
-                score=pulls["score"].mean().where(pulls["score"].count() == n_splits),
-                has_fewer_splits=self.has_brackets & (n_splits < most),
-            )
-        )
+        rungs = pulls[["bracket"]].first()
+        rungs["score"] = pulls["score"].agg(lambda own: own.mean(skipna=False))
+        rungs["has_fewer_splits"] = self.has_brackets & (n_splits < most)
+        return rungs
 
     def has_fewer_splits(self) -> np.ndarray:
         """Return which rows have fewer splits than others with the same resource."""

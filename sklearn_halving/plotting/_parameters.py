@@ -239,8 +239,7 @@ class ParameterDisplay(Display):
         alpha = 0.7 if len(x) <= 100 else 0.4
         for is_hollow, style in enumerate((FULL, HOLLOW)):
             rows = ~self.best & (self.has_fewer_splits == is_hollow)
-            if rows.any():
-                ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
+            ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
         drawing.draw_winner(ax, x[self.best], self.score[self.best])
         # Parameter names of nested pipelines can be wider than the axes.
         ax.set(xlabel=shortened(self.parameter, 60), ylabel=drawing.wrapped(self.score_label))
@@ -250,11 +249,6 @@ class ParameterDisplay(Display):
             drawing.count_of(n_below, "score", "below the axis"),
             drawing.count_of(self.n_left_out, "candidate", "left out"),
         )
-        self._add_legend(ax)
-        return self
-
-    def _add_legend(self, ax: Axes) -> None:
-        """Explain the marks and their areas."""
         if (self.has_fewer_splits & ~self.best).any():
             ax.scatter([], [], 50.0, label=drawing.FEWER_SPLITS, **HOLLOW)
         amounts = np.unique(self.weight)
@@ -262,6 +256,7 @@ class ParameterDisplay(Display):
         for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
             ax.scatter([], [], area, alpha=0.7, label=f"{amount:.4g}", **FULL)
         drawing.legend_beside(ax, title=shortened(self.weight_label, 20))
+        return self
 
 
 def _areas(weight: np.ndarray, amounts: np.ndarray) -> np.ndarray:

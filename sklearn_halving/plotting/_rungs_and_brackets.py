@@ -14,7 +14,6 @@ from sklearn_halving.plotting._display import Display, FittedSearch, arrays
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Color = str | tuple[float, ...]
 MAX_PANELS = 8
 WINNERS: Params = {"color": drawing.WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
@@ -136,10 +135,18 @@ class RungDisplay(Display):
             drawing.set_log_levels(self.ax_, self.n_resources)
             self.ax_.set_xlabel(self.resource_label)
             drawing.note(self.ax_, below, self._without_score(slice(None)))
-        self._add_legend()
+        last = self.axes_[-1]
+        if self.best_candidate is not None:
+            label = f"winner, #{self.best_candidate}"
+            last.plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
+        if self.has_fewer_splits.any():
+            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
+            last.scatter([], [], **style, **HOLLOW)
+        if last.get_legend_handles_labels()[0]:
+            drawing.legend_beside(last)
         return self
 
-    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Color, label: str = "") -> None:
+    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: object, label: str = "") -> None:
         """Draw one bracket."""
         candidates = np.unique(self.candidate[inside])
         alpha = float(np.clip(8 / len(candidates), 0.3, 0.8))
@@ -160,17 +167,6 @@ class RungDisplay(Display):
         """Return a note on candidates without a score in one of their rungs."""
         n_without = len(np.unique(self.candidate[inside][np.isnan(self.score[inside])]))
         return f"{n_without} without score" if n_without else ""
-
-    def _add_legend(self) -> None:
-        ax = self.axes_[-1]
-        if self.best_candidate is not None:
-            label = f"winner, #{self.best_candidate}"
-            ax.plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
-        if self.has_fewer_splits.any():
-            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
-            ax.scatter([], [], **style, **HOLLOW)
-        if ax.get_legend_handles_labels()[0]:
-            drawing.legend_beside(ax)
 
 
 MAX_LABELLED = 12
@@ -282,9 +278,7 @@ class BracketDisplay(Display):
         centers = bottoms[:-1] + np.array(heights) / 2
         several = len(self.lanes) > 1
         for lane, center in zip(self.lanes, centers.tolist(), strict=True):
-            is_marked = lane.has_winner and several
-            _draw_lane(ax, lane, center, drawing.WINNER if is_marked else drawing.OTHERS)
-            _write_score(ax, lane, center, drawing.WINNER if is_marked else drawing.GREY)
+            _draw_lane(ax, lane, center, is_marked=lane.has_winner and several)
         ax.set_yticks(centers, [lane.name for lane in self.lanes])
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         ticks = drawing.evenly(len(self.columns), MAX_LABELLED)
@@ -292,38 +286,31 @@ class BracketDisplay(Display):
         ax.set_xlim(-0.5, max(len(self.columns), 3) - 0.2)
         ax.set_xlabel(self.column_label)
         ax.tick_params(axis="y", length=0)
-        for side in ("top", "right", "left"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["top", "right", "left"]].set_visible(False)
         winners = ", winner's in orange" if several else ""
         drawing.note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
         return self
 
 
-def _draw_lane(ax: Axes, lane: Lane, center: float, color: str) -> None:
-    """Draw the boxes, and the bands of promoted candidates from the middle of one to the next."""
+def _draw_lane(ax: Axes, lane: Lane, center: float, *, is_marked: bool) -> None:
+    """Draw boxes, the score, and bands of promoted candidates, which start at half the height."""
     column, n_candidates = lane.column, lane.n_candidates
+    colors = (drawing.WINNER,) * 2 if is_marked else (drawing.OTHERS, drawing.GREY)
     half = np.sqrt(n_candidates) / 2
     leaving = half[:-1] * n_candidates[1:] / n_candidates[:-1]
     boxes = column - BOX, column + BOX, half, half
     bands = column[:-1] + BOX, column[1:] - BOX, leaving, half[1:]
-    for (left, right, *heights), fill in ((boxes, color), (bands, drawing.PALE)):
+    for (left, right, *heights), fill in ((boxes, colors[0]), (bands, drawing.PALE)):
         gap = np.full(len(left), np.nan)
         x, height = (np.stack([*ends, gap], axis=1).ravel() for ends in ((left, right), heights))
         ax.fill_between(x, center - height, center + height, color=fill, lw=0)
     for place in drawing.evenly(len(column), MAX_LABELLED):
         top = center - half[place] - 0.15
         ax.text(column[place], top, n_candidates[place], ha="center", va="bottom")
-
-
-def _write_score(ax: Axes, lane: Lane, center: float, color: str) -> None:
     text = "no score on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
-    style: Params = {"va": "center", "color": color, "fontsize": "small", "annotation_clip": False}
+    style: Params = {"va": "center", "color": colors[1], "fontsize": "small"}
     end = float(lane.column[-1] + BOX)
     ax.annotate(text, (end, center), xytext=(6, 0), textcoords="offset points", **style)
-
-
-def _best_of(scores: np.ndarray) -> float:
-    return float(np.fmax.reduce(scores))  # NaN if all are
 
 
 def _bracket_lanes(found: FittedSearch) -> list[Lane]:
@@ -337,7 +324,7 @@ def _bracket_lanes(found: FittedSearch) -> list[Lane]:
     for own_loop, minus_bracket in np.unique(np.stack([loop, -bracket], axis=1), axis=0):
         inside = (loop == own_loop) & (bracket == -minus_bracket)
         places, n_candidates = np.unique(column[inside], return_counts=True)
-        best_score = _best_of(means[inside & (column == places[-1])])
+        best_score = float(np.fmax.reduce(means[inside & (column == places[-1])]))
         has_winner = found.best_row is not None and bool(inside[found.best_row])
         prefix = f"loop {own_loop}, " if loop.any() else ""
         name = f"{prefix}bracket {-minus_bracket}"
@@ -350,5 +337,5 @@ def _stage_lane(found: FittedSearch) -> Lane:
     stage = found.results["stage"]
     stages = np.arange(max(int(stage.max()), 0) + 1)
     in_play = (stage[np.newaxis, :] >= stages[:, np.newaxis]).sum(axis=1)
-    last = stage == stage.max()
-    return Lane("candidates", stages, in_play, _best_of(found.means()[last]), True)
+    best_score = float(np.fmax.reduce(found.means()[stage == stage.max()]))
+    return Lane("candidates", stages, in_play, best_score, True)
