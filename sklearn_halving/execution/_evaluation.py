@@ -23,8 +23,15 @@ from sklearn_halving._unstable_imports import (
     safe_split,
     score,
 )
-from sklearn_halving.execution._train_test_rows import Fold, Rows
-from sklearn_halving.execution._types import EvaluationTask, Job, Outcome, Result, Scores
+from sklearn_halving.execution._types import (
+    EvaluationTask,
+    Fold,
+    Job,
+    Outcome,
+    Result,
+    Rows,
+    Scores,
+)
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
 from sklearn_halving.resources._cloning import all_params, cloned, set_params
