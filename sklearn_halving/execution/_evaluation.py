@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from numbers import Number
 from traceback import format_exc
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib.logger import short_format_time
 
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
-    MultimetricScorer,
     method_params,
     named_scorers,
     propagated_callbacks,
     safe_split,
-    score,
 )
 from sklearn_halving.execution._types import (
     EvaluationTask,
@@ -53,7 +52,7 @@ class Fit(NamedTuple):
     """The training of a pull: the model, or the traceback of a failure.
 
     ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
-    only if the training rows are scored too.
+    only if the training rows are scored too. ``n_rounds`` is known if training stopped early.
     """
 
     estimator: Estimator
@@ -62,6 +61,7 @@ class Fit(NamedTuple):
     seconds: float
     stop: bool = False
     train: Part | None = None
+    n_rounds: int | None = None
 
 
 class Scoring(NamedTuple):
@@ -82,7 +82,8 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
     fold = task.splits.fold(pull.repetition)
     rows = fold.train_rows(pull.level)
     if task.verbose > 9:
-        write_line(_start_message(task, pull))
+        start = _head(task, pull, "START") + _params_text(task, pull)
+        write_line(start.ljust(WIDTH, "."))
     estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
     fit = _train(task, job, estimator, fit_rows, held_out)
@@ -90,9 +91,7 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
     # Training that stopped early must not start to wait again.
     keep = job.keep_model and held_out is None and fit.error is None
     can_continue = keep and task.resource.can_continue(fit.estimator)
-    is_early = held_out is not None and fit.error is None
-    n_rounds = rounds_found(fit.estimator) if is_early else None
-    outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
+    outcome = _outcome(task, job, fit, scoring, len(rows), len(fold.test))
     return Result(outcome, fit.estimator if can_continue else None, fit.stop)
 
 
@@ -103,17 +102,10 @@ def failed_result(
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
     fit = Fit(task.estimator, error, started, seconds)
-    return Result(_outcome(task, job, sizes, fit, _failed(task)))
+    return Result(_outcome(task, job, fit, _failed(task), *sizes))
 
 
-def _outcome(
-    task: EvaluationTask,
-    job: Job,
-    sizes: tuple[int, int],
-    fit: Fit,
-    scoring: Scoring,
-    n_rounds: int | None = None,
-) -> Outcome:
+def _outcome(task: EvaluationTask, job: Job, fit: Fit, scoring: Scoring, *sizes: int) -> Outcome:
     """Return the outcome of a pull, and write its line; ``sizes`` are those of the two sides."""
     outcome = Outcome(
         job.pull,
@@ -122,14 +114,20 @@ def _outcome(
         fit.started,
         fit.seconds,
         scoring.seconds,
-        *sizes,
-        previous_level=job.previous_level,
+        n_train=sizes[0],
+        n_test=sizes[1],
+        previous_level=0 if job.model is None else job.levels[-1],
         error=fit.error,
         score_error=scoring.error,
-        n_rounds=n_rounds,
+        n_rounds=fit.n_rounds,
     )
     if task.verbose > 1:
-        write_line(_end_message(task, outcome))
+        params = _params_text(task, job.pull)
+        scores = _scores_text(outcome) if task.verbose > 2 else ""
+        seconds = short_format_time(fit.seconds + scoring.seconds)
+        head = _head(task, job.pull, "END")
+        text = f"{params}{';' if params else ''}{scores} total time={seconds}"
+        write_line(head + text.rjust(WIDTH - len(head), "."))
     return outcome
 
 
@@ -141,13 +139,11 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     set_params(estimator, params)
     set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
     if task.seed is not None:
-        seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
+        _seed_random_states(estimator, task.seed, pull.arm, pull.repetition)
     return estimator
 
 
-def seed_random_states(
-    estimator: Estimator, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
-) -> None:
+def _seed_random_states(estimator: Estimator, seed: np.random.SeedSequence, *key: int) -> None:
     """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
         name
@@ -155,7 +151,7 @@ def seed_random_states(
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
     if unset:
-        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *spawn_key))
+        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
         numbers = stream.generate_state(len(unset)) >> 1
         set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
 
@@ -224,7 +220,9 @@ def _train(
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
     seconds = time.perf_counter() - clock
     # The copy of the training rows is released before the test rows are copied.
-    return Fit(estimator, error, started, seconds, stop, part if task.return_train_score else None)
+    kept = part if task.return_train_score else None
+    n_rounds = None if held_out is None or error is not None else rounds_found(estimator)
+    return Fit(estimator, error, started, seconds, stop, kept, n_rounds)
 
 
 def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scoring:
@@ -289,81 +287,43 @@ def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: li
     search. Scores that are not numbers raise a ValueError for any ``error_score``, as in
     GridSearchCV.
     """
+    data = (part.X,) if part.y is None else (part.X, part.y)
     is_single = named_scorers(task.scorer) is None
-    watched = _WatchedScorer if is_single else _WatchedScorers
-    scorer = watched(task.scorer, task.error_score, errors)
-    scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
-    _check_numbers(scores, task.scorer)
-    return scores
+    try:
+        with no_exit():
+            scores = task.scorer(estimator, *data, **part.params)
+    except Exception:
+        if task.error_score == "raise" or not is_single:
+            raise
+        errors.append(format_exc())
+        scores = task.error_score
+    if not isinstance(scores, dict):
+        return _real_number(scores, scores, task.scorer)
+    found = {}
+    for name, value in scores.items():
+        if not is_single and isinstance(value, str):  # scikit-learn's container returns tracebacks
+            errors.append(value)
+            value = task.error_score
+        found[name] = _real_number(value, scores, task.scorer)
+    return found or _real_number(None, scores, task.scorer)
 
 
-def _check_numbers(scores: Scores, scorer: Scorer) -> None:
-    """Raise if scores cannot be compared although `score` accepts them."""
-    values = list(scores.values()) if isinstance(scores, dict) else [scores]
-    if not values or any(isinstance(value, complex) for value in values):
+def _real_number(value: Any, scores: object, scorer: Scorer) -> float:
+    """Return a score as a plain number, or raise if it cannot be compared with others."""
+    with suppress(AttributeError, ValueError):  # of NumPy, with one element
+        value = value.item()
+    if not isinstance(value, Number) or isinstance(value, complex):
         raise ValueError(
             "scoring must return a number that can be compared, or a dict with one for each "
             f"metric; got {scores!r}. (scorer={scorer})"
         )
-
-
-class _WatchedScorer:
-    """A scorer that returns ``error_score`` if it fails, and stores the traceback.
-
-    `score` would issue a warning with the whole traceback for each failure.
-    """
-
-    def __init__(self, scorer: Scorer, error_score: float | str, errors: list[str]) -> None:
-        self._watched = scorer
-        self._error_score = error_score
-        self._errors = errors
-
-    def __call__(self, *args: object, **params: object) -> object:
-        try:
-            with no_exit():
-                return self._watched(*args, **params)
-        except Exception:
-            if self._error_score == "raise":
-                raise
-            self._errors.append(format_exc())
-            return self._error_score
-
-    def __repr__(self) -> str:
-        return repr(self._watched)
-
-
-class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
-    """A container of several scorers, which return a traceback if they fail."""
-
-    def __call__(self, *args: object, **params: object) -> object:
-        with no_exit():
-            scores = self._watched(*args, **params)
-        self._errors += [text for text in scores.values() if isinstance(text, str)]
-        return {
-            name: self._error_score if isinstance(value, str) else value
-            for name, value in scores.items()
-        }
+    return cast("float", value)
 
 
 def write_line(line: str) -> None:
     """Write a line to the standard output, like ``print``."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def _start_message(task: EvaluationTask, pull: Pull) -> str:
-    """Return the line that is written before a pull starts."""
-    return (_head(task, pull, "START") + _params_text(task, pull)).ljust(WIDTH, ".")
-
-
-def _end_message(task: EvaluationTask, outcome: Outcome) -> str:
-    """Return the line that is written after a pull has ended."""
-    params = _params_text(task, outcome.pull)
-    scores = _scores_text(outcome) if task.verbose > 2 else ""
-    seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
-    head = _head(task, outcome.pull, "END")
-    text = f"{params}{';' if params else ''}{scores} total time={seconds}"
-    return head + text.rjust(WIDTH - len(head), ".")
 
 
 def pull_text(task: EvaluationTask, pull: Pull) -> str:
@@ -392,14 +352,10 @@ def _params_text(task: EvaluationTask, pull: Pull) -> str:
 
 def _scores_text(outcome: Outcome) -> str:
     test, train = outcome.test_scores, outcome.train_scores
-    if not isinstance(test, dict):
-        if train is None:
-            return f", score={test:.3f}"
-        return f", score=(train={train:.3f}, test={test:.3f})"
-    known = train if isinstance(train, dict) else {}
-    return "".join(
-        f" {name}: ("
-        + (f"train={known[name]:.3f}, " if name in known else "")
-        + f"test={test[name]:.3f})"
-        for name in sorted(test)
+    if isinstance(test, dict):
+        known = train if isinstance(train, dict) else {}
+        trained = {name: f"train={score:.3f}, " for name, score in known.items()}
+        return "".join(f" {n}: ({trained.get(n, '')}test={test[n]:.3f})" for n in sorted(test))
+    return (
+        f", score={test:.3f}" if train is None else f", score=(train={train:.3f}, test={test:.3f})"
     )

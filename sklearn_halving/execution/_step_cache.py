@@ -61,8 +61,7 @@ class StepCache:
         Other estimators, and pipelines with a memory of their own or with ``verbose``, are
         fitted as usual.
         """
-        is_plain = type(estimator) is Pipeline and estimator.memory is None
-        if not is_plain or estimator.verbose:
+        if type(estimator) is not Pipeline or estimator.memory is not None or estimator.verbose:
             yield
             return
         estimator.memory = _Memory(self, rows)
@@ -148,10 +147,9 @@ def _is_deterministic(value: Any) -> bool:
     """
     if isinstance(value, _PLAIN):
         return True
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_is_deterministic, value))
-    if isinstance(value, dict):
-        return all(map(_is_deterministic, value.values()))
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        parts = value.values() if isinstance(value, dict) else value
+        return all(map(_is_deterministic, parts))
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
     if isinstance(value, type):

@@ -7,7 +7,7 @@ in `sklearn_halving.splits`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from sklearn_halving.resources._training_size import (
     training_rows,
 )
 from sklearn_halving.resources._types import Resource
+from sklearn_halving.splits import SplitStream
 
 Rows = npt.NDArray[np.intp]
 
@@ -69,16 +70,6 @@ class Fold:
         """Return the fold with arrays of NumPy's index type."""
         order = None if self.order is None else self.order.astype(np.intp)
         return Fold(self.train.astype(np.intp), self.test_rows(), order, self.full_level)
-
-
-class Folds(Protocol):
-    """The folds of all repetitions."""
-
-    def fold(self, repetition: int) -> Fold:
-        """Return the fold of a repetition; the result is the same at every call."""
-
-    def number(self, repetition: int) -> int:
-        """Return the number that the split of a repetition has in the results."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +122,9 @@ class HeldOutRows:
         """Return the rows to train on, and those that are held out."""
         order = self.orders.order(repetition, rows)
         n_held_out = max(1, round(HELD_OUT_FRACTION * len(rows)))
-        target = None if self.orders.target is None else self.orders.target[rows]
+        of_all = self.orders.target
+        target = np.zeros(len(rows), np.intp) if of_all is None else of_all[rows]
+        n_classes = len(np.unique(target))
         is_held_out = np.zeros(len(rows), dtype=bool)
         if self.orders.groups is None:
             is_held_out[order[:n_held_out]] = True
@@ -139,17 +132,11 @@ class HeldOutRows:
             groups = class_codes(self.orders.groups[rows])
             for group in dict.fromkeys(groups[order].tolist()):
                 wanted = is_held_out | (groups == group)
-                if is_held_out.sum() < n_held_out and _is_enough(target, ~wanted):
+                if is_held_out.sum() < n_held_out and len(np.unique(target[~wanted])) == n_classes:
                     is_held_out = wanted
-        if target is not None:  # a booster cannot evaluate a class that it does not know
-            is_held_out &= np.isin(target, target[~is_held_out])
+        # A booster cannot evaluate a class that it does not know.
+        is_held_out &= np.isin(target, target[~is_held_out])
         return rows[~is_held_out], rows[is_held_out]
-
-
-def _is_enough(target: Rows | None, kept: npt.NDArray[np.bool_]) -> bool:
-    """Return whether rows are left to train on, with all classes."""
-    n_classes = 1 if target is None else len(np.unique(target))
-    return bool(kept.any()) and (target is None or len(np.unique(target[kept])) == n_classes)
 
 
 @dataclass(frozen=True)
@@ -171,18 +158,11 @@ class ListedFolds:
         return len(self.folds)
 
 
-class Stream(Protocol):
-    """An unlimited number of splits, which are the same at every call and in every process."""
-
-    def split(self, repetition: int) -> tuple[Rows, Rows]:
-        """Return train and test rows."""
-
-
 @dataclass(frozen=True)
 class StreamedFolds:
     """An unlimited number of folds. Each worker computes the folds that it needs."""
 
-    stream: Stream
+    stream: SplitStream
     """The splits."""
     orders: SubsetOrders | None = None
     """The orders of the nested subsets, if the resource is the number of rows."""
@@ -198,6 +178,10 @@ class StreamedFolds:
     def number(self, repetition: int) -> int:
         """Return the repetition, which is the number of its split."""
         return repetition
+
+
+Folds = ListedFolds | StreamedFolds
+"""The folds of all repetitions; they are the same at every call."""
 
 
 Scores = float | dict[str, float]
@@ -264,11 +248,6 @@ class Job(NamedTuple):
     levels: tuple[int, ...] = ()
     keep_model: bool = False
     context: CallbackContext | None = None
-
-    @property
-    def previous_level(self) -> int:
-        """The level of the model; 0 for a fit from scratch."""
-        return 0 if self.model is None else self.levels[-1]
 
 
 class Result(NamedTuple):

@@ -205,11 +205,6 @@ class ChunkQueue:
             chunk.append(self.waiting.popleft())
         return chunk, False
 
-    def clear(self) -> None:
-        """Remove all jobs."""
-        self.suspects.clear()
-        self.waiting.clear()
-
     def __len__(self) -> int:
         return len(self.waiting) + len(self.suspects)
 
@@ -310,8 +305,7 @@ class BackendWatch:
             self._has_warned = True
             warn_user(
                 f"The Dask scheduler at {self._dask} has not answered for {SILENT_SECONDS:g} "
-                "seconds. The search waits for it. Ctrl-C, pressed twice, ends the search and "
-                "keeps its results."
+                "seconds. The search waits for it. Pressing Ctrl-C twice ends the search."
             )
 
     def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
@@ -387,7 +381,8 @@ class JoblibExecutor:
 
     def stop(self) -> None:
         """Send no further job, and wait only for the chunks that workers have started."""
-        self._queue.clear()
+        self._queue.suspects.clear()
+        self._queue.waiting.clear()
         if self._awaited is None:
             keys = list(self._sent)  # workers start them in the order of sending
             self._awaited = set(keys[: self._session.n_workers])
@@ -493,9 +488,9 @@ class JoblibExecutor:
             self._session.abandon()
             if self._awaited is None:  # a search that has stopped ends with its results anyway
                 self._error = self._error or ConnectionError(
-                    f"{cause}. The fits that were running are lost; all fits that returned before "
-                    "are kept: cv_results_, history_ and best_* are set from them. Connect to a "
-                    "running cluster, or call fit outside of parallel_config to use this machine."
+                    f"{cause}. Running fits are lost; those that returned before are "
+                    "kept in cv_results_, history_ and best_*. Connect to a running cluster, or "
+                    "call fit outside of parallel_config to use this machine."
                 )
         return cause is not None
 

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_result, pull_text
 from sklearn_halving.execution._types import Job, PullLimits, Result
@@ -70,11 +71,9 @@ serve(pipe)
 
 def check_limits(limits: PullLimits) -> None:
     """Raise if there is a memory limit and this platform does not support it."""
-    if limits.memory is not None and sys.platform != "linux":
-        raise ValueError(
-            "memory_limit must be None on this platform: only Linux lets a process limit its "
-            "memory. Leave it out, or run the workers in containers with a limit of their own."
-        )
+    can_limit = limits.memory is None or sys.platform == "linux"
+    rule = "be None on this platform: only Linux lets a process limit its memory"
+    refuse_unless(can_limit, "memory_limit", rule, limits.memory)
 
 
 @dataclass(eq=False)
@@ -275,8 +274,7 @@ def _guarded(
             if result is not None:
                 return result
             error: Exception = TimeoutError(
-                f"The fit took longer than fit_timeout={limits.seconds} seconds, and its process "
-                "was ended. A larger fit_timeout gives it more time."
+                f"The fit took longer than fit_timeout={limits.seconds} seconds and was ended."
             )
         except EndedError as ended:
             if token in PROCESSES.closed:
@@ -285,11 +283,9 @@ def _guarded(
             n_starts += not ended.has_begun  # it may have been idle for too long
             if n_starts == MAX_STARTS:
                 raise RuntimeError(
-                    "A process for fits with fit_timeout or memory_limit, or after one that "
-                    f"killed its worker, ended {MAX_STARTS} times before it began one "
-                    f"({_exit_text(ended.exit_code)}). Its output on stderr shows the reason. "
-                    "Often a module of the estimator cannot be imported, or the system is out of "
-                    "memory."
+                    f"The process of a fit ended {MAX_STARTS} times before it began "
+                    f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
+                    "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
             if n_deaths < MAX_DEATHS:
                 continue

@@ -42,7 +42,10 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
     every worker would copy them. The candidates are not included: each chunk brings those that
     it needs.
     """
-    _take_script_along()
+    # A child of multiprocessing imports the user's script under a name that workers cannot import.
+    script = sys.modules.get("__main__")
+    if script is not None and script.__name__ == "__mp_main__":
+        cloudpickle.register_pickle_by_value(script)
     task = replace(task, candidates=())
     large: list[np.ndarray] = []
     data = cloudpickle.dumps(
@@ -53,16 +56,6 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
     content = cloudpickle.dumps((rest, list(warnings.filters)))
     contents = [content, data] if large else [content]
     return [*(np.frombuffer(bytes_, dtype=np.uint8) for bytes_ in contents), *large]
-
-
-def _take_script_along() -> None:
-    """Pickle the definitions of the user's script by value in a child of multiprocessing.
-
-    Such a child imports the script under another name, and workers cannot import that name.
-    """
-    script = sys.modules.get("__main__")
-    if script is not None and script.__name__ == "__mp_main__":
-        cloudpickle.register_pickle_by_value(script)
 
 
 def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
@@ -218,7 +211,11 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     with config_context(**task.config), warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
         done = _evaluated(jobs, partial(_evaluate_remotely, task))
-    return done if done.error is None else done._replace(error=_sendable(done.error))
+    try:
+        pickle.loads(cloudpickle.dumps(done.error))
+    except Exception:  # noqa: BLE001 - an exception that cannot be sent would break the pool
+        return done._replace(error=RuntimeError(repr(done.error)))
+    return done
 
 
 def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
@@ -239,18 +236,6 @@ def leave_interrupts_to_the_search() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and multiprocessing.current_process().name != "MainProcess":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _sendable(error: Exception) -> Exception:
-    """Return an exception, or its repr in a RuntimeError if it cannot be sent.
-
-    One that cannot be unpickled would break the pool.
-    """
-    try:
-        pickle.loads(cloudpickle.dumps(error))
-    except Exception:  # noqa: BLE001 - the class of the exception may raise anything
-        return RuntimeError(repr(error))
-    return error
 
 
 def evaluate_with_model(task: EvaluationTask, job: Job) -> Result:
