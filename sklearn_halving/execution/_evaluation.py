@@ -49,28 +49,16 @@ class Part:
 
 
 class Fit(NamedTuple):
-    """The training of a pull: the model, or the traceback of a failure.
+    """The training of a pull: the model, and the outcome, which has no scores yet.
 
     ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
-    only if the training rows are scored too. ``n_rounds`` is known if training stopped early.
+    only if the training rows are scored too.
     """
 
     estimator: Estimator
-    error: str | None
-    started: float
-    seconds: float
-    stop: bool = False
-    train: Part | None = None
-    n_rounds: int | None = None
-
-
-class Scoring(NamedTuple):
-    """The scores of a pull, the traceback of the first scorer that failed, and the time."""
-
-    test: Scores
-    train: Scores | None
-    error: str | None = None
-    seconds: float = 0.0
+    outcome: Outcome
+    stop: bool
+    train: Part | None
 
 
 def evaluate(task: EvaluationTask, job: Job) -> Result:
@@ -86,12 +74,13 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
         write_line(start.ljust(WIDTH, "."))
     estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
     fit_rows, held_out = _hold_out(task, pull, estimator, rows)
-    fit = _train(task, job, estimator, fit_rows, held_out)
-    scoring = _failed(task) if fit.error is not None else _score(task, fit, fold, fit_rows)
+    fit = _train(task, job, estimator, fit_rows, held_out, (len(rows), len(fold.test)))
+    is_fitted = fit.outcome.error is None
+    outcome = _scored(task, fit, fold, fit_rows) if is_fitted else fit.outcome
+    _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and held_out is None and fit.error is None
+    keep = job.keep_model and held_out is None and is_fitted
     can_continue = keep and task.resource.can_continue(fit.estimator)
-    outcome = _outcome(task, job, fit, scoring, len(rows), len(fold.test))
     return Result(outcome, fit.estimator if can_continue else None, fit.stop)
 
 
@@ -101,34 +90,42 @@ def failed_result(
     """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    fit = Fit(task.estimator, error, started, seconds)
-    return Result(_outcome(task, job, fit, _failed(task), *sizes))
+    outcome = _unscored(task, job, sizes, started, seconds, error)
+    _write_end(task, outcome)
+    return Result(outcome)
 
 
-def _outcome(task: EvaluationTask, job: Job, fit: Fit, scoring: Scoring, *sizes: int) -> Outcome:
-    """Return the outcome of a pull, and write its line; ``sizes`` are those of the two sides."""
-    outcome = Outcome(
-        job.pull,
-        scoring.test,
-        scoring.train,
-        fit.started,
-        fit.seconds,
-        scoring.seconds,
-        n_train=sizes[0],
-        n_test=sizes[1],
-        previous_level=0 if job.model is None else job.levels[-1],
-        error=fit.error,
-        score_error=scoring.error,
-        n_rounds=fit.n_rounds,
-    )
+def _unscored(
+    task: EvaluationTask,
+    job: Job,
+    sizes: tuple[int, int],
+    started: float,
+    seconds: float,
+    error: str | None,
+) -> Outcome:
+    """Return an outcome without scores; after an error, these are ``error_score``.
+
+    ``sizes`` are the numbers of training and test rows.
+    """
+    scores: Scores = np.nan
+    if error is not None:
+        scores = float(task.error_score)
+        if (scorers := named_scorers(task.scorer)) is not None:
+            scores = dict.fromkeys(scorers, scores)
+    train_scores = scores if task.return_train_score else None
+    previous = 0 if job.model is None else job.levels[-1]
+    return Outcome(job.pull, scores, train_scores, started, seconds, 0.0, *sizes, previous, error)
+
+
+def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
+    """Write the line of a pull that has ended."""
     if task.verbose > 1:
-        params = _params_text(task, job.pull)
+        params = _params_text(task, outcome.pull)
         scores = _scores_text(outcome) if task.verbose > 2 else ""
-        seconds = short_format_time(fit.seconds + scoring.seconds)
-        head = _head(task, job.pull, "END")
+        seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
+        head = _head(task, outcome.pull, "END")
         text = f"{params}{';' if params else ''}{scores} total time={seconds}"
         write_line(head + text.rjust(WIDTH - len(head), "."))
-    return outcome
 
 
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
@@ -188,7 +185,12 @@ def _taken(array: Any, rows: Rows) -> Any:
 
 
 def _train(
-    task: EvaluationTask, job: Job, estimator: Estimator, rows: Rows, held_out: Part | None
+    task: EvaluationTask,
+    job: Job,
+    estimator: Estimator,
+    rows: Rows,
+    held_out: Part | None,
+    sizes: tuple[int, int],
 ) -> Fit:
     """Train on the rows, up to the level of the pull."""
     part = _part(task, estimator, rows, None, task.fit_params)
@@ -218,25 +220,25 @@ def _train(
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
-    seconds = time.perf_counter() - clock
+    outcome = _unscored(task, job, sizes, started, time.perf_counter() - clock, error)
+    if held_out is not None and error is None:
+        outcome = replace(outcome, n_rounds=rounds_found(estimator))
     # The copy of the training rows is released before the test rows are copied.
-    kept = part if task.return_train_score else None
-    n_rounds = None if held_out is None or error is not None else rounds_found(estimator)
-    return Fit(estimator, error, started, seconds, stop, kept, n_rounds)
+    return Fit(estimator, outcome, stop, part if task.return_train_score else None)
 
 
-def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scoring:
+def _scored(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Outcome:
     """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
     clock = time.perf_counter()
-    train_scores: Scores | None = None
     errors: list[str] = []
     test = _part(task, fit.estimator, fold.test_rows(), fit_rows, task.score_params)
-    test_scores = scores_of(task, fit.estimator, test, errors)
+    outcome = replace(fit.outcome, test_scores=scores_of(task, fit.estimator, test, errors))
     if fit.train is not None:
         params = method_params(task.X, params=task.score_params, indices=fit_rows)
-        train_scores = scores_of(task, fit.estimator, replace(fit.train, params=params), errors)
+        train = replace(fit.train, params=params)
+        outcome = replace(outcome, train_scores=scores_of(task, fit.estimator, train, errors))
     seconds = time.perf_counter() - clock
-    return Scoring(test_scores, train_scores, errors[0] if errors else None, seconds)
+    return replace(outcome, score_seconds=seconds, score_error=errors[0] if errors else None)
 
 
 @contextmanager
@@ -246,14 +248,6 @@ def no_exit() -> Iterator[None]:
         yield
     except SystemExit as error:
         raise RuntimeError(f"The estimator or the scorer called sys.exit: {error!r}") from error
-
-
-def _failed(task: EvaluationTask) -> Scoring:
-    """Return the scores of a fit that failed: ``error_score`` for every metric."""
-    value = float(task.error_score)
-    scorers = named_scorers(task.scorer)
-    scores = value if scorers is None else dict.fromkeys(scorers, value)
-    return Scoring(scores, scores if task.return_train_score else None)
 
 
 def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:

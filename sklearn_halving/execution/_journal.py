@@ -201,7 +201,7 @@ class Journal:
         if damaged:
             warn_user(
                 f"The journal {self.path} was damaged from line {damaged} to its end, as by a "
-                f"power cut, or had lines of another journal. {n_cut} bytes were cut off."
+                f"power cut, or had lines of another journal there. {n_cut} bytes are cut off."
             )
         if n_cut:
             os.ftruncate(self._fd, end)

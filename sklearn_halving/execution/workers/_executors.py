@@ -138,8 +138,8 @@ class SerialExecutor:
             return [evaluate_with_model(self._task, job)]
         chunk = packed_chunk(self._task, [job])
         done = guarded_jobs(self._limits, chunk, self._token, *self._packed)
-        if (error := done.exception()) is not None:
-            raise error
+        if done.error is not None:
+            raise done.error
         return done.results
 
     def close(self) -> None:
@@ -508,7 +508,7 @@ class JoblibExecutor:
             done = ChunkResult([], error)
         self._n_in_vain = 0
         self._queue.release(chunk, done.results)
-        self._error = self._error or done.exception()
+        self._error = self._error or done.error
         return done.results
 
     def _recover(self, loss: LostWorkerError) -> list[Result]:
@@ -521,9 +521,8 @@ class JoblibExecutor:
         self._n_in_vain += 1
         if self._n_in_vain > MAX_IN_VAIN:
             raise RuntimeError(
-                f"The workers were lost {self._n_in_vain} times in a row, without a finished fit "
-                f"in between. Last cause: {loss}. Find out what ends them. Often it is the "
-                "system, because it is out of memory, or the cluster."
+                f"The workers were lost {self._n_in_vain} times in a row without a finished fit "
+                f"in between ({loss}). Often the system ends them, because it is out of memory."
             ) from loss.error
         if loss.is_broken:
             self._session.reopen()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from traceback import format_exc
+from traceback import format_exception
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,26 +169,11 @@ def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
         raise LostWorkerError(error, is_broken=False) from error
 
 
-class RemoteError(Exception):
-    """The cause of an exception that was raised in a worker; shows the worker's traceback."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
 class ChunkResult(NamedTuple):
-    """The results of a chunk, and the exception that ended it early, with its traceback."""
+    """The results of a chunk, and the exception that ended it early."""
 
     results: list[Result]
     error: Exception | None = None
-    traceback: str | None = None
-
-    def exception(self) -> Exception | None:
-        """Return the exception; its cause is the traceback in the worker."""
-        error = self.error
-        if error is not None and error.__traceback__ is None and self.traceback is not None:
-            error.__cause__ = RemoteError(self.traceback)
-        return error
 
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
@@ -211,11 +196,15 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     with config_context(**task.config), warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
         done = _evaluated(jobs, partial(_evaluate_remotely, task))
+    if (error := done.error) is None:
+        return done
+    text = "".join(format_exception(error))
     try:
-        pickle.loads(cloudpickle.dumps(done.error))
+        pickle.loads(cloudpickle.dumps(error))
     except Exception:  # noqa: BLE001 - an exception that cannot be sent would break the pool
-        return done._replace(error=RuntimeError(repr(done.error)))
-    return done
+        error = RuntimeError(repr(error))
+    error.add_note(f"It was raised in a worker:\n{text}")
+    return done._replace(error=error)
 
 
 def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
@@ -224,7 +213,7 @@ def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkR
         try:
             results.append(evaluate_job(job))
         except Exception as error:  # noqa: BLE001 - raised by the search
-            return ChunkResult(results, error, format_exc())
+            return ChunkResult(results, error)
     return ChunkResult(results)
 
 
