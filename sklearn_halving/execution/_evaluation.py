@@ -51,12 +51,15 @@ class Part:
 class Fit(NamedTuple):
     """The training of a pull: the model, and the outcome, which has no scores yet.
 
+    ``rows`` are those on which it was fitted, and ``held_out`` says whether others were held out.
     ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
     only if the training rows are scored too.
     """
 
     estimator: Estimator
     outcome: Outcome
+    rows: Rows
+    held_out: bool
     stop: bool
     train: Part | None
 
@@ -68,18 +71,15 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
     """
     pull = job.pull
     fold = task.splits.fold(pull.repetition)
-    rows = fold.train_rows(pull.level)
     if task.verbose > 9:
         start = _head(task, pull, "START") + _params_text(task, pull)
         write_line(start.ljust(WIDTH, "."))
-    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
-    fit_rows, held_out = _hold_out(task, pull, estimator, rows)
-    fit = _train(task, job, estimator, fit_rows, held_out, (len(rows), len(fold.test)))
+    fit = _train(task, job, fold)
     is_fitted = fit.outcome.error is None
-    outcome = _scored(task, fit, fold, fit_rows) if is_fitted else fit.outcome
+    outcome = _scored(task, fit, fold) if is_fitted else fit.outcome
     _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and held_out is None and is_fitted
+    keep = job.keep_model and not fit.held_out and is_fitted
     can_continue = keep and task.resource.can_continue(fit.estimator)
     return Result(outcome, fit.estimator if can_continue else None, fit.stop)
 
@@ -90,20 +90,16 @@ def failed_result(
     """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    outcome = _unscored(task, job, sizes, started, seconds, error)
+    outcome = _unscored(task, job, sizes, error)
+    outcome = replace(outcome, started=started, fit_seconds=seconds)
     _write_end(task, outcome)
     return Result(outcome)
 
 
 def _unscored(
-    task: EvaluationTask,
-    job: Job,
-    sizes: tuple[int, int],
-    started: float,
-    seconds: float,
-    error: str | None,
+    task: EvaluationTask, job: Job, sizes: tuple[int, int], error: str | None
 ) -> Outcome:
-    """Return an outcome without scores; after an error, these are ``error_score``.
+    """Return an outcome without times and scores; after an error, these are ``error_score``.
 
     ``sizes`` are the numbers of training and test rows.
     """
@@ -114,7 +110,7 @@ def _unscored(
             scores = dict.fromkeys(scorers, scores)
     train_scores = scores if task.return_train_score else None
     previous = 0 if job.model is None else job.levels[-1]
-    return Outcome(job.pull, scores, train_scores, started, seconds, 0.0, *sizes, previous, error)
+    return Outcome(job.pull, scores, train_scores, 0.0, 0.0, 0.0, *sizes, previous, error)
 
 
 def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
@@ -184,31 +180,29 @@ def _taken(array: Any, rows: Rows) -> Any:
     return array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
 
 
-def _train(
-    task: EvaluationTask,
-    job: Job,
-    estimator: Estimator,
-    rows: Rows,
-    held_out: Part | None,
-    sizes: tuple[int, int],
-) -> Fit:
-    """Train on the rows, up to the level of the pull."""
+def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
+    """Train on the rows of a fold, up to the level of the pull."""
+    pull, context, error, stop = job.pull, job.context, None, False
+    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    all_rows = fold.train_rows(pull.level)
+    rows, held_out = _hold_out(task, pull, estimator, all_rows)
     part = _part(task, estimator, rows, None, task.fit_params)
-    context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": callback_metadata(part.params)}
-    key = (job.pull.repetition, len(rows), held_out is not None)
+    # Steps of a pipeline that have been fitted are not fitted again. Callbacks follow every step.
+    cache = task.step_cache if job.model is None and context is None else None
+    key = (pull.repetition, len(rows), held_out is not None)
     started, clock = time.time(), time.perf_counter()
     try:
         with (
             no_exit(),
             propagated_callbacks(context, estimator),
-            _step_memory(task, job, estimator, key),
+            nullcontext() if cache is None else cache.memory_of(estimator, key),
             _evaluated_on(estimator, held_out),
         ):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
-            levels = (0, *job.levels, job.pull.level)
+            levels = (0, *job.levels, pull.level)
             for previous_level, level in pairwise(levels if job.model is None else levels[-2:]):
                 estimator = task.resource.train(
                     estimator, part.X, part.y, level, previous_level, part.params
@@ -220,21 +214,24 @@ def _train(
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
-    outcome = _unscored(task, job, sizes, started, time.perf_counter() - clock, error)
+    seconds = time.perf_counter() - clock
+    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), error)
+    outcome = replace(outcome, started=started, fit_seconds=seconds)
     if held_out is not None and error is None:
         outcome = replace(outcome, n_rounds=rounds_found(estimator))
     # The copy of the training rows is released before the test rows are copied.
-    return Fit(estimator, outcome, stop, part if task.return_train_score else None)
+    kept = part if task.return_train_score else None
+    return Fit(estimator, outcome, rows, held_out is not None, stop, kept)
 
 
-def _scored(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Outcome:
+def _scored(task: EvaluationTask, fit: Fit, fold: Fold) -> Outcome:
     """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
     clock = time.perf_counter()
     errors: list[str] = []
-    test = _part(task, fit.estimator, fold.test_rows(), fit_rows, task.score_params)
+    test = _part(task, fit.estimator, fold.test_rows(), fit.rows, task.score_params)
     outcome = replace(fit.outcome, test_scores=scores_of(task, fit.estimator, test, errors))
     if fit.train is not None:
-        params = method_params(task.X, params=task.score_params, indices=fit_rows)
+        params = method_params(task.X, params=task.score_params, indices=fit.rows)
         train = replace(fit.train, params=params)
         outcome = replace(outcome, train_scores=scores_of(task, fit.estimator, train, errors))
     seconds = time.perf_counter() - clock
@@ -256,16 +253,6 @@ def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContex
         return nullcontext()
     weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
     return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
-
-
-def _step_memory(
-    task: EvaluationTask, job: Job, estimator: Estimator, rows: tuple[object, ...]
-) -> AbstractContextManager[None]:
-    """Return a context in which steps of a pipeline that have been fitted are not fitted again."""
-    # Callbacks follow the fit of every step.
-    if task.step_cache is None or job.model is not None or job.context is not None:
-        return nullcontext()
-    return task.step_cache.memory_of(estimator, rows)
 
 
 def callback_metadata(params: Params) -> Params | None:

@@ -118,12 +118,13 @@ class Journal:
         self.path = Path(path).absolute()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         try:
-            _check_regular(self.path)
+            # Opening or reading a device, a pipe or a folder may never end.
+            if self.path.exists() and not self.path.is_file():
+                rule = "checkpoint must be the path of a regular file, or of a new one"
+                raise JournalError(f"{rule}; got {str(self.path)!r}.")
             self._fd = os.open(self.path, flags, 0o666)
         except OSError as error:
-            error.add_note(
-                "checkpoint must be a file in a folder that exists and can be written to."
-            )
+            error.add_note("checkpoint must be a file in a folder that can be written to.")
             raise
         self._last_sync = time.monotonic()
         self._is_at_path = True
@@ -184,8 +185,7 @@ class Journal:
             if not self._is_at_path:
                 warn_user(
                     f"The journal {self.path} was deleted, moved or replaced during the search, "
-                    "which goes on. A journal that was moved still gets all fits. Without it, "
-                    "the search cannot be resumed."
+                    "which goes on. Without its journal, it cannot be resumed."
                 )
 
     def _read(self) -> Content:
@@ -219,13 +219,6 @@ def _close_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
-
-
-def _check_regular(path: Path) -> None:
-    """Raise for devices, pipes and folders, because opening or reading one may never end."""
-    if path.exists() and not path.is_file():
-        rule = "checkpoint must be the path of a regular file, or of a new one"
-        raise JournalError(f"{rule}; got {str(path)!r}.")
 
 
 def _lock(fd: int, path: Path) -> None:
@@ -311,8 +304,7 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
             damaged = damaged or number
             continue
         if damaged:
-            problem = f"line {damaged} is damaged or from another journal. {REPAIR}"
-            raise JournalError(problem)
+            raise JournalError(f"line {damaged} is damaged or from another journal. {REPAIR}")
         try:
             _add(json.loads(line), content)
         except JournalError:
@@ -376,9 +368,8 @@ def _outcome(values: Values) -> Outcome:
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
     if not isinstance(scores, dict):
         return _score(scores)
-    for name in scores:
-        if not isinstance(name, str):
-            raise TypeError(f"Names of metrics must be strings for a checkpoint, got {name!r}.")
+    if not all(isinstance(name, str) for name in scores):
+        raise TypeError(f"Names of metrics must be strings for a checkpoint, got {list(scores)}.")
     return {name: _score(score) for name, score in scores.items()}
 
 
@@ -403,8 +394,7 @@ def _typed(value: object, *types: type) -> Any:
 
 
 def _read_number(value: object) -> float:
-    number: float = _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
-    return number
+    return _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
 
 
 def _read_scores(value: object) -> Scores:

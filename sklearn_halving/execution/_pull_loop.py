@@ -176,11 +176,6 @@ class StopSignals:
             return "callback"
         return "time_budget" if time.monotonic() >= self.deadline else None
 
-    @property
-    def patience(self) -> float:
-        """Seconds to wait before the next check."""
-        return min(PATIENCE, max(0.0, self.deadline - time.monotonic()))
-
 
 @dataclass
 class PullLoop:
@@ -284,7 +279,11 @@ class PullLoop:
     def _run(self) -> None:
         while True:
             if self._decide():
-                self._drain()
+                # The open pulls of a finished policy are waited for: they are already running.
+                while len(self._landed) < len(self._open) and self._wait():
+                    pass
+                if len(self._landed) == len(self._open):
+                    self.stopped_by = "policy"
                 return
             if not self._open:
                 if self.stopped_by != "policy":
@@ -315,8 +314,7 @@ class PullLoop:
         if self.charge is None or self._has_new or not self.n_replayed:
             return False
         self._has_new, self.window = True, self.n_workers
-        left = self.signals.deadline - time.monotonic()
-        self.charge(None, 0.0, left, self.n_workers)
+        self.charge(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
         return True
 
     def _wait(self) -> bool:
@@ -324,7 +322,8 @@ class PullLoop:
         if self.stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
-        results = self.executor.wait_any(None if is_stopped else self.signals.patience)
+        patience = min(PATIENCE, max(0.0, self.signals.deadline - time.monotonic()))
+        results = self.executor.wait_any(None if is_stopped else patience)
         for result in results:
             self._land(result)
         return bool(results) or not is_stopped
@@ -391,13 +390,6 @@ class PullLoop:
             levels, model = self.models.take(pull)
             keep_model = pull.level < self.problem.max_level
             self.executor.submit(Job(pull, model, levels, keep_model, context))
-
-    def _drain(self) -> None:
-        """Wait for the open pulls of a finished policy, because they are already running."""
-        while len(self._landed) < len(self._open) and self._wait():
-            pass
-        if len(self._landed) == len(self._open):
-            self.stopped_by = "policy"
 
     def _land(self, result: Result) -> None:
         if self.charge is not None and result.outcome.clock is None:

@@ -15,12 +15,7 @@ import numpy.typing as npt
 from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.resources._training_size import (
-    class_codes,
-    rows_needed,
-    subset_order,
-    training_rows,
-)
+from sklearn_halving.resources import _training_size
 from sklearn_halving.resources._types import Resource
 from sklearn_halving.splits import SplitStream
 
@@ -60,7 +55,8 @@ class Fold:
             # stream may be smaller.
             share = min(level, self.full_level) * len(self.train) // self.full_level
             n_rows = max(level, share)
-        return training_rows(self.train, self.order, n_rows).astype(np.intp, copy=False)
+        rows = _training_size.training_rows(self.train, self.order, n_rows)
+        return rows.astype(np.intp, copy=False)
 
     def test_rows(self) -> Rows:
         """Return the test rows."""
@@ -91,7 +87,7 @@ class SubsetOrders:
         """Return positions in ``train`` by priority; the result is the same at every call."""
         spawn_key = (*self.seed.spawn_key, repetition)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=spawn_key))
-        return subset_order(
+        return _training_size.subset_order(
             len(train),
             rng,
             y=None if self.target is None else self.target[train],
@@ -104,7 +100,7 @@ class SubsetOrders:
         """Return the size of the smallest subset that contains enough rows of every class."""
         if self.target is None:
             return 1
-        return rows_needed(order, self.target[train], self.min_per_class)
+        return _training_size.rows_needed(order, self.target[train], self.min_per_class)
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ class HeldOutRows:
         if self.orders.groups is None:
             is_held_out[order[:n_held_out]] = True
         else:
-            groups = class_codes(self.orders.groups[rows])
+            groups = _training_size.class_codes(self.orders.groups[rows])
             for group in dict.fromkeys(groups[order].tolist()):
                 wanted = is_held_out | (groups == group)
                 if is_held_out.sum() < n_held_out and len(np.unique(target[~wanted])) == n_classes:

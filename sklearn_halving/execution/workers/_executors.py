@@ -33,22 +33,7 @@ from sklearn_halving._unstable_joblib import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
-from sklearn_halving.execution.workers._guard import (
-    POLL_SECONDS,
-    PROCESSES,
-    check_limits,
-    guarded_chunk,
-    guarded_jobs,
-)
-from sklearn_halving.execution.workers._worker import (
-    ChunkResult,
-    evaluate_chunk,
-    evaluate_jobs,
-    evaluate_with_model,
-    packed,
-    packed_chunk,
-    shared_arrays,
-)
+from sklearn_halving.execution.workers import _guard, _worker
 
 CHUNK_SECONDS = 0.1
 """Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
@@ -89,7 +74,7 @@ def open_executor(
     ValueError
         If the platform does not support a limit.
     """
-    check_limits(limits)
+    _guard.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         executor: Executor
@@ -114,7 +99,7 @@ class SerialExecutor:
         self._limits = limits
         self._queue: deque[Job] = deque()
         self._token = uuid4().hex
-        self._packed = [] if limits == NO_LIMITS else packed(task)
+        self._packed = [] if limits == NO_LIMITS else _worker.packed(task)
 
     @property
     def room(self) -> int:
@@ -135,16 +120,16 @@ class SerialExecutor:
             return []
         job = self._queue.popleft()
         if not self._packed:
-            return [evaluate_with_model(self._task, job)]
-        chunk = packed_chunk(self._task, [job])
-        done = guarded_jobs(self._limits, chunk, self._token, *self._packed)
+            return [_worker.evaluate_with_model(self._task, job)]
+        chunk = _worker.packed_chunk(self._task, [job])
+        done = _guard.guarded_jobs(self._limits, chunk, self._token, *self._packed)
         if done.error is not None:
             raise done.error
         return done.results
 
     def close(self) -> None:
         """Kill the process of the fits."""
-        PROCESSES.close(self._token)
+        _guard.PROCESSES.close(self._token)
 
 
 @dataclass
@@ -240,33 +225,26 @@ class BackendWatch:
         self._asked: dict[str, tuple[Future[object], float]] = {}
         self._has_warned = False
 
-    def _problem(self) -> str | None:
-        """Return why the scheduler cannot be reached now; None if it can."""
+    def cause_of_loss(self) -> str | None:
+        """Return why the cluster is gone; None if it is not, or if it may come back."""
+        problem, is_closed = None, False
+        status = "running" if self._client is None else self._client.status
         if self._ray_head is not None and not _accepts_connections(self._ray_head):
-            return (
+            problem = (
                 f"The head of Ray at {self._ray_head} is gone. Unless ray.shutdown() is called, "
                 "Ray ends this process within a minute"
             )
-        if self._client is None or self._client.status == "running":
-            return None
-        if self._is_closed:
-            return f"The client of the Dask scheduler at {self._dask} was closed during the search"
-        return f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
-
-    @property
-    def _is_closed(self) -> bool:
-        """Whether the client of Dask is closed; it also closes itself without a scheduler."""
-        return self._client is not None and self._client.status in ("closing", "closed")
-
-    def cause_of_loss(self) -> str | None:
-        """Return why the cluster is gone; None if it is not, or if it may come back."""
-        problem = self._problem()
-        if problem is None:
-            self._unreachable_since = inf
-            return None
-        self._unreachable_since = min(self._unreachable_since, time.monotonic())
-        is_gone = time.monotonic() - self._unreachable_since >= GRACE_SECONDS
-        return problem if is_gone or self._is_closed else None
+        elif status in ("closing", "closed"):  # it also closes itself without a scheduler
+            problem, is_closed = (
+                f"The client of the Dask scheduler at {self._dask} is closed",
+                True,
+            )
+        elif status != "running":
+            problem = f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
+        now = time.monotonic()
+        self._unreachable_since = inf if problem is None else min(self._unreachable_since, now)
+        is_gone = now - self._unreachable_since >= GRACE_SECONDS
+        return problem if is_gone or is_closed else None
 
     def settle(self) -> str | None:
         """Wait until the cluster can be reached or counts as gone; return why it is gone."""
@@ -410,14 +388,14 @@ class JoblibExecutor:
                 return results
             if self._error is not None:
                 raise self._error
-            left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            left = _guard.POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
-            results = self._receive_next(min(left, POLL_SECONDS)) + self._receive_returned()
+            results = self._receive_next(min(left, _guard.POLL_SECONDS)) + self._receive_returned()
 
     def close(self) -> None:
         """Kill the processes of fits. Those of other workers exit by themselves."""
-        PROCESSES.close(self._token)
+        _guard.PROCESSES.close(self._token)
 
     def _must_wait(self) -> bool:
         """Return whether to wait for chunks; after `stop`, end the workers if none is running."""
@@ -451,14 +429,15 @@ class JoblibExecutor:
 
     def _call(
         self, chunk: list[Job], *, is_guarded: bool
-    ) -> tuple[Callable[..., ChunkResult], list[object]]:
+    ) -> tuple[Callable[..., _worker.ChunkResult], list[object]]:
         """Return the function and the arguments for evaluating a chunk in a worker."""
         if self._session.shares_memory and not is_guarded:
-            return evaluate_jobs, [self._task, chunk]
+            return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
-            self._shared = shared_arrays(packed(self._task), self._session)
-        function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
-        content = packed_chunk(self._task, chunk)
+            self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
+        guarded = partial(_guard.guarded_chunk, self._limits)
+        function = guarded if is_guarded else _worker.evaluate_chunk
+        content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:
             # Its scheduler keeps the arguments of a call, but sends an array to the worker alone.
             content = np.frombuffer(content, dtype=np.uint8)
@@ -499,13 +478,13 @@ class JoblibExecutor:
         if chunk is None:  # the chunk belonged to workers that were given up
             return []
         try:
-            done: ChunkResult = self._session.result(handle)
+            done: _worker.ChunkResult = self._session.result(handle)
         except LostWorkerError as loss:
             self._queue.suspects.extend(chunk)
             self._loss = loss
             return []
         except Exception as error:  # noqa: BLE001 - `wait_any` raises it later
-            done = ChunkResult([], error)
+            done = _worker.ChunkResult([], error)
         self._n_in_vain = 0
         self._queue.release(chunk, done.results)
         self._error = self._error or done.error

@@ -127,8 +127,7 @@ class FitProcess:
         if answer is None:
             self.kill()
             return None
-        result: ChunkResult = pickle.loads(answer)
-        return result
+        return pickle.loads(answer)
 
     def kill(self, seconds: float = 0.0) -> int:
         """Kill the process unless it ends within ``seconds``; return its exit code."""
@@ -155,8 +154,7 @@ def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
         left -= POLL_SECONDS
         if left <= 0:
             return None
-    message: bytes = pipe.recv_bytes()
-    return message
+    return pipe.recv_bytes()
 
 
 def _started() -> tuple[subprocess.Popen[bytes], Connection]:
@@ -167,12 +165,11 @@ def _started() -> tuple[subprocess.Popen[bytes], Connection]:
     """
     ours, theirs = Pipe()
     handle = theirs.fileno()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"pass_fds": [handle]}
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
-        options["startupinfo"] = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
-    else:
-        options["pass_fds"] = [handle]
+        info = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+        options = {"startupinfo": info}
     command = [sys.executable, "-c", START, str(handle)]
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
@@ -273,9 +270,8 @@ def _guarded(
             result = process.run(request, limits.seconds)
             if result is not None:
                 return result
-            error: Exception = TimeoutError(
-                f"The fit took longer than fit_timeout={limits.seconds} seconds and was ended."
-            )
+            text = f"The fit took longer than fit_timeout={limits.seconds} seconds."
+            error: Exception = TimeoutError(text)
         except EndedError as ended:
             if token in PROCESSES.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None
@@ -291,8 +287,7 @@ def _guarded(
                 continue
             error = ChildProcessError(
                 f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
-                f"({_exit_text(ended.exit_code)}). The system kills a process when memory runs "
-                "out; fewer workers or smaller models need less."
+                f"({_exit_text(ended.exit_code)}), perhaps because memory ran out."
             )
         finally:
             PROCESSES.put_back(process)

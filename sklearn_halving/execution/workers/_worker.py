@@ -62,8 +62,7 @@ def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
     """Return jobs and the parameters of their candidates as bytes."""
     params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
     # Pickled here, because not every backend can pickle definitions of a user's script.
-    content: Chunk = cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
-    return content
+    return cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
 
 
 @dataclass(frozen=True)
