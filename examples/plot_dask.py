@@ -25,7 +25,6 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.plotting import WorkerDisplay
 
 
 def mean_recall_of_the_worst(estimator, X, y):
@@ -123,12 +122,15 @@ def search_despite_everything():
 
 
 # %%
-# The lanes are the workers: two, the one that replaced a killed one, and two of the second
-# cluster. These fits take milliseconds, so a cluster does not make the search faster. Use one if
+# Each line is a fit, from its start to its end. The gap is the time without a cluster. These fits
+# take milliseconds, so a cluster does not make the search faster. Use one if
 # fits take seconds.
 #
 # The worker processes of a `LocalCluster` import the script that started them. Code that should
 # run only once is therefore in functions that are called under ``if __name__ == "__main__"``.
 if __name__ == "__main__":
-    WorkerDisplay.from_estimator(search_despite_everything())
+    history = search_despite_everything().history_
+    plt.hlines(history.index, history["started"], history["ended"])
+    plt.xlabel("seconds")
+    plt.ylabel("fit")
     plt.show()

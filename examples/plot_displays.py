@@ -2,7 +2,7 @@
 Displays of a search
 ====================
 
-Ten displays show what a search did and why it made its choice. As in scikit-learn, they are
+Eight displays show what a search did and why it made its choice. As in scikit-learn, they are
 created by ``from_estimator`` and need only the fitted search.
 
 With ``--save FOLDER`` the script writes the images of the guide page on plots.
@@ -24,13 +24,11 @@ from sklearn_halving.plotting import (
     BracketDisplay,
     ConfidenceDisplay,
     ImportanceDisplay,
-    ParallelCoordinatesDisplay,
     ParameterDisplay,
     ParameterPairDisplay,
     PullsDisplay,
     RegretDisplay,
     RungDisplay,
-    WorkerDisplay,
 )
 
 # %%
@@ -54,18 +52,13 @@ displays["rungs"] = RungDisplay.from_estimator(rungs)
 displays["parameter"] = ParameterDisplay.from_estimator(rungs, "svc__C")
 
 # %%
-# Two parameters at a time, how much each of them matters, and all of them at once:
+# Two parameters at a time, and how much each of them matters:
 displays["pair"] = ParameterPairDisplay.from_estimator(rungs, ("svc__C", "svc__gamma"))
 displays["importance"] = ImportanceDisplay.from_estimator(rungs)
-displays["parallel"] = ParallelCoordinatesDisplay.from_estimator(rungs)
 
 # %%
 # How soon the winner was found:
 displays["regret"] = RegretDisplay.from_estimator(rungs, cost="resources")
-
-# %%
-# When each fit ran:
-displays["workers"] = WorkerDisplay.from_estimator(rungs)
 
 # %%
 # This search models the scores and fits the candidates that may still be the best. The displays

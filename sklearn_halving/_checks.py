@@ -41,9 +41,9 @@ def check_count(name: str, value: object, advice: str = "", *, least: int = 1) -
     refuse_unless(_number(value) >= least, name, f"be at least {least}", repr(value), advice)
 
 
-def check_choice(name: str, value: object, advice: str, *, choices: object) -> None:
-    """Raise unless the value is one of a ``Literal`` type."""
-    allowed = get_args(choices)
+def check_choice(name: str, value: object, advice: str = "", *, choices: Any) -> None:
+    """Raise unless the value is one of a ``Literal`` type or of a list."""
+    allowed = get_args(choices) or choices
     rule = f"be one of {', '.join(map(repr, allowed))}"
     refuse_unless(value in allowed, name, rule, repr(value), advice)
 

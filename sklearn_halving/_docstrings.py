@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any
 
-SECTIONS = (
-    "Parameters",
-    "Attributes",
-    "Returns",
-    "Raises",
-    "See Also",
-    "References",
-    "Examples",
-)
+SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "See Also", "References", "Examples")
 """Titles of sections in their order."""
 
 
@@ -38,28 +31,23 @@ def with_section(text: str, title: str, texts: Iterable[str]) -> str:
     return f"{text}\n\n{section}"
 
 
-def inherit_sections(method: Callable[..., object], base: Callable[..., object]) -> None:
-    """Add the entries of the base class's method that the docstring of a method leaves out.
+def inherit_sections(own: Any, base: Any, *titles: str) -> None:
+    """Add the entries of a base class, or of its method, that a docstring leaves out.
 
-    Parameters are in the order of the signature. Under ``python -OO``, there is no docstring.
+    Parameters of a method are in the order of its signature. Under ``python -OO``, there is no
+    docstring.
     """
-    if not method.__doc__:
+    if not own.__doc__:
         return
-    text = inspect.cleandoc(method.__doc__)
-    for title in ("Parameters", "Returns", "Raises"):
-        known = entries(base.__doc__, title) | entries(method.__doc__, title)
-        text = with_section(text, title, _in_order(method, title, known))
-    method.__doc__ = text
-
-
-def _in_order(
-    method: Callable[..., object], title: str, known: Mapping[str, str]
-) -> Iterable[str]:
-    if title != "Parameters":
-        return known.values()
-    parameters = inspect.signature(method).parameters.values()
-    names = [f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name for one in parameters]
-    return [known[name] for name in names if name in known]
+    text = inspect.cleandoc(own.__doc__)
+    for title in titles:
+        known = entries(base.__doc__, title) | entries(own.__doc__, title)
+        if title == "Parameters":
+            order = inspect.signature(own).parameters.values()
+            names = [f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name for one in order]
+            known = {name: known[name] for name in names if name in known}
+        text = with_section(text, title, known.values())
+    own.__doc__ = text
 
 
 def _section(title: str) -> re.Pattern[str]:

@@ -25,10 +25,6 @@ from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._search import _yield_masked_array_for_each_param as param_columns
 
-# Returns one score or a dict of scores, with error_score and scikit-learn's messages. No public
-# function does this for a fitted estimator.
-from sklearn.model_selection._validation import _score as score
-
 # The constraints with which scikit-learn's estimators validate their parameters, and their error.
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils._param_validation import validate_parameter_constraints as _validate
@@ -65,7 +61,6 @@ __all__ = [
     "refuses",
     "routed_fit_params",
     "safe_split",
-    "score",
     "scorers_of",
     "select_best_index",
     "validate_params",
@@ -170,10 +165,8 @@ def init_callbacks(search: BaseSearchCV, max_subtasks: int) -> Any:
 
 def has_callbacks(search: BaseSearchCV) -> bool:
     """Return whether the search, its estimator or an enclosing estimator has callbacks."""
-    owners = (search, search.estimator)
-    return any(hasattr(owner, "_skl_callbacks") for owner in owners) or hasattr(
-        search, "_parent_callback_ctx"
-    )
+    has_own = any(hasattr(owner, "_skl_callbacks") for owner in (search, search.estimator))
+    return has_own or hasattr(search, "_parent_callback_ctx")
 
 
 def lone_branch(context: Any) -> Any:

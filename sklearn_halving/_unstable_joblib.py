@@ -7,7 +7,6 @@ A comment on each name says why it is needed and when it can be removed, as in
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, Future
@@ -181,6 +180,7 @@ class JoblibSession:
     ) -> None:
         """Run ``function(*arguments)`` in a worker; a thread then calls ``done(handle)``.
 
+        On Dask, it may call it a second time after an error.
         Raises LostWorkerError if the workers are lost.
         """
         if not self._takes_single_tasks:
@@ -193,7 +193,6 @@ class JoblibSession:
             {},
         )
         self._last_submit = time.monotonic()
-        done = _once(done)
         try:
             future = self._backend.submit(calls, callback=done)
         except Exception as error:
@@ -201,7 +200,7 @@ class JoblibSession:
             if loss is None:
                 raise
             raise loss from None
-        if hasattr(future, "add_done_callback"):
+        if self.library == "dask":
             # Dask's backend does not call `done` if it gives up a task (joblib 1.6).
             future.add_done_callback(partial(_tell_error, done))
 
@@ -299,17 +298,6 @@ def start_on_loop(client: Any, function: Callable[[], Awaitable[object]]) -> Fut
         return await function()
 
     return asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
-
-
-def _once(function: Callable[[object], None]) -> Callable[[object], None]:
-    """Return a function that calls ``function`` only once."""
-    calls = itertools.count()
-
-    def first(value: object) -> None:
-        if next(calls) == 0:
-            function(value)
-
-    return first
 
 
 def _tell_error(done: Callable[[object], None], future: Future[object]) -> None:

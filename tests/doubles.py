@@ -18,8 +18,7 @@ from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_halving.execution._train_test_rows import Fold, ListedFolds
-from sklearn_halving.execution._types import EvaluationTask
+from sklearn_halving.execution._types import EvaluationTask, Fold, ListedFolds
 from sklearn_halving.resources import Resource
 
 

@@ -113,20 +113,6 @@ def test_method_params_cuts_what_has_one_entry_a_row() -> None:
     assert unstable.num_samples([[1], [2]]) == 2
 
 
-def test_score_returns_error_score_and_raises_on_request() -> None:
-    def fails(estimator: Any, X: Any, y: Any) -> float:
-        raise ZeroDivisionError("fails")
-
-    X, y = np.zeros((4, 1)), np.array([0, 1, 0, 1])
-    fitted = DummyClassifier().fit(X, y)
-    scorer = check_scoring(fitted, "accuracy")
-    assert unstable.score(fitted, X, y, scorer, {}, np.nan) == 0.5
-    with pytest.warns(UserWarning, match="Scoring failed"):
-        assert np.isnan(unstable.score(fitted, X, y, fails, {}, np.nan))
-    with pytest.raises(ZeroDivisionError):
-        unstable.score(fitted, X, y, fails, {}, "raise")
-
-
 def blas_threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 

@@ -33,7 +33,6 @@ from sklearn_halving.plotting import (
     PullsDisplay,
     RegretDisplay,
     RungDisplay,
-    WorkerDisplay,
 )
 from sklearn_halving.policies import (
     Hyperband,
@@ -130,7 +129,6 @@ def draw(rungs: HyperbandSearchCV, others: list[Any]) -> list[str]:
         ParameterDisplay.from_estimator(rungs, "logisticregression__C"),
         PullsDisplay.from_estimator(rungs),
         RegretDisplay.from_estimator(rungs),
-        WorkerDisplay.from_estimator(rungs),
         ConfidenceDisplay.from_estimator(others[0]),
     ]
     return [type(display).__name__ for display in displays]

@@ -5,26 +5,32 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from numbers import Number
 from traceback import format_exc
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib.logger import short_format_time
 
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
-    MultimetricScorer,
     method_params,
     named_scorers,
     propagated_callbacks,
     safe_split,
-    score,
 )
-from sklearn_halving.execution._train_test_rows import Fold, Rows
-from sklearn_halving.execution._types import EvaluationTask, Job, Outcome, Result, Scores
+from sklearn_halving.execution._types import (
+    EvaluationTask,
+    Fold,
+    Job,
+    Outcome,
+    Result,
+    Rows,
+    Scores,
+)
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
 from sklearn_halving.resources._fitting import all_params, cloned, set_params
@@ -43,27 +49,19 @@ class Part:
 
 
 class Fit(NamedTuple):
-    """The training of a pull: the model, or the traceback of a failure.
+    """The training of a pull: the model, and the outcome, which has no scores yet.
 
+    ``rows`` are those on which it was fitted, and ``held_out`` says whether others were held out.
     ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
     only if the training rows are scored too.
     """
 
     estimator: Estimator
-    error: str | None
-    started: float
-    seconds: float
-    stop: bool = False
-    train: Part | None = None
-
-
-class Scoring(NamedTuple):
-    """The scores of a pull, the traceback of the first scorer that failed, and the time."""
-
-    test: Scores
-    train: Scores | None
-    error: str | None = None
-    seconds: float = 0.0
+    outcome: Outcome
+    rows: Rows
+    held_out: bool
+    stop: bool
+    train: Part | None
 
 
 def evaluate(task: EvaluationTask, job: Job) -> Result:
@@ -73,19 +71,16 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
     """
     pull = job.pull
     fold = task.splits.fold(pull.repetition)
-    rows = fold.train_rows(pull.level)
     if task.verbose > 9:
-        write_line(_start_message(task, pull))
-    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
-    fit_rows, held_out = _hold_out(task, pull, estimator, rows)
-    fit = _train(task, job, estimator, fit_rows, held_out)
-    scoring = _failed(task) if fit.error is not None else _score(task, fit, fold, fit_rows)
+        start = _head(task, pull, "START") + _params_text(task, pull)
+        write_line(start.ljust(WIDTH, "."))
+    fit = _train(task, job, fold)
+    is_fitted = fit.outcome.error is None
+    outcome = _scored(task, fit, fold) if is_fitted else fit.outcome
+    _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and held_out is None and fit.error is None
+    keep = job.keep_model and not fit.held_out and is_fitted
     can_continue = keep and task.resource.can_continue(fit.estimator)
-    is_early = held_out is not None and fit.error is None
-    n_rounds = rounds_found(fit.estimator) if is_early else None
-    outcome = _outcome(task, job, (len(rows), len(fold.test)), fit, scoring, n_rounds)
     return Result(outcome, fit.estimator if can_continue else None, fit.stop)
 
 
@@ -95,35 +90,38 @@ def failed_result(
     """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    fit = Fit(task.estimator, error, started, seconds)
-    return Result(_outcome(task, job, sizes, fit, _failed(task)))
+    outcome = _unscored(task, job, sizes, error)
+    outcome = replace(outcome, started=started, fit_seconds=seconds)
+    _write_end(task, outcome)
+    return Result(outcome)
 
 
-def _outcome(
-    task: EvaluationTask,
-    job: Job,
-    sizes: tuple[int, int],
-    fit: Fit,
-    scoring: Scoring,
-    n_rounds: int | None = None,
+def _unscored(
+    task: EvaluationTask, job: Job, sizes: tuple[int, int], error: str | None
 ) -> Outcome:
-    """Return the outcome of a pull, and write its line; ``sizes`` are those of the two sides."""
-    outcome = Outcome(
-        job.pull,
-        scoring.test,
-        scoring.train,
-        fit.started,
-        fit.seconds,
-        scoring.seconds,
-        *sizes,
-        previous_level=job.previous_level,
-        error=fit.error,
-        score_error=scoring.error,
-        n_rounds=n_rounds,
-    )
+    """Return an outcome without times and scores; after an error, these are ``error_score``.
+
+    ``sizes`` are the numbers of training and test rows.
+    """
+    scores: Scores = np.nan
+    if error is not None:
+        scores = float(task.error_score)
+        if (scorers := named_scorers(task.scorer)) is not None:
+            scores = dict.fromkeys(scorers, scores)
+    train_scores = scores if task.return_train_score else None
+    previous = 0 if job.model is None else job.levels[-1]
+    return Outcome(job.pull, scores, train_scores, 0.0, 0.0, 0.0, *sizes, previous, error)
+
+
+def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
+    """Write the line of a pull that has ended."""
     if task.verbose > 1:
-        write_line(_end_message(task, outcome))
-    return outcome
+        params = _params_text(task, outcome.pull)
+        scores = _scores_text(outcome) if task.verbose > 2 else ""
+        seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
+        head = _head(task, outcome.pull, "END")
+        text = f"{params}{';' if params else ''}{scores} total time={seconds}"
+        write_line(head + text.rjust(WIDTH - len(head), "."))
 
 
 def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
@@ -134,13 +132,11 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     set_params(estimator, params)
     set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
     if task.seed is not None:
-        seed_random_states(estimator, task.seed, (pull.arm, pull.repetition))
+        _seed_random_states(estimator, task.seed, pull.arm, pull.repetition)
     return estimator
 
 
-def seed_random_states(
-    estimator: Estimator, seed: np.random.SeedSequence, spawn_key: tuple[int, ...]
-) -> None:
+def _seed_random_states(estimator: Estimator, seed: np.random.SeedSequence, *key: int) -> None:
     """Set every ``random_state`` that is None to a number that depends only on the key."""
     unset = sorted(
         name
@@ -148,7 +144,7 @@ def seed_random_states(
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
     if unset:
-        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *spawn_key))
+        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
         numbers = stream.generate_state(len(unset)) >> 1
         set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
 
@@ -184,26 +180,29 @@ def _taken(array: Any, rows: Rows) -> Any:
     return array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
 
 
-def _train(
-    task: EvaluationTask, job: Job, estimator: Estimator, rows: Rows, held_out: Part | None
-) -> Fit:
-    """Train on the rows, up to the level of the pull."""
+def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
+    """Train on the rows of a fold, up to the level of the pull."""
+    pull, context, error, stop = job.pull, job.context, None, False
+    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    all_rows = fold.train_rows(pull.level)
+    rows, held_out = _hold_out(task, pull, estimator, all_rows)
     part = _part(task, estimator, rows, None, task.fit_params)
-    context, error, stop = job.context, None, False
     data = {"X": part.X, "y": part.y, "metadata": callback_metadata(part.params)}
-    key = (job.pull.repetition, len(rows), held_out is not None)
+    # Steps of a pipeline that have been fitted are not fitted again. Callbacks follow every step.
+    cache = task.step_cache if job.model is None and context is None else None
+    key = (pull.repetition, len(rows), held_out is not None)
     started, clock = time.time(), time.perf_counter()
     try:
         with (
             no_exit(),
             propagated_callbacks(context, estimator),
-            _step_memory(task, job, estimator, key),
+            nullcontext() if cache is None else cache.memory_of(estimator, key),
             _evaluated_on(estimator, held_out),
         ):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
-            levels = (0, *job.levels, job.pull.level)
+            levels = (0, *job.levels, pull.level)
             for previous_level, level in pairwise(levels if job.model is None else levels[-2:]):
                 estimator = task.resource.train(
                     estimator, part.X, part.y, level, previous_level, part.params
@@ -216,22 +215,27 @@ def _train(
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
     seconds = time.perf_counter() - clock
+    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), error)
+    outcome = replace(outcome, started=started, fit_seconds=seconds)
+    if held_out is not None and error is None:
+        outcome = replace(outcome, n_rounds=rounds_found(estimator))
     # The copy of the training rows is released before the test rows are copied.
-    return Fit(estimator, error, started, seconds, stop, part if task.return_train_score else None)
+    kept = part if task.return_train_score else None
+    return Fit(estimator, outcome, rows, held_out is not None, stop, kept)
 
 
-def _score(task: EvaluationTask, fit: Fit, fold: Fold, fit_rows: Rows) -> Scoring:
+def _scored(task: EvaluationTask, fit: Fit, fold: Fold) -> Outcome:
     """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
     clock = time.perf_counter()
-    train_scores: Scores | None = None
     errors: list[str] = []
-    test = _part(task, fit.estimator, fold.test_rows(), fit_rows, task.score_params)
-    test_scores = scores_of(task, fit.estimator, test, errors)
+    test = _part(task, fit.estimator, fold.test_rows(), fit.rows, task.score_params)
+    outcome = replace(fit.outcome, test_scores=scores_of(task, fit.estimator, test, errors))
     if fit.train is not None:
-        params = method_params(task.X, params=task.score_params, indices=fit_rows)
-        train_scores = scores_of(task, fit.estimator, replace(fit.train, params=params), errors)
+        params = method_params(task.X, params=task.score_params, indices=fit.rows)
+        train = replace(fit.train, params=params)
+        outcome = replace(outcome, train_scores=scores_of(task, fit.estimator, train, errors))
     seconds = time.perf_counter() - clock
-    return Scoring(test_scores, train_scores, errors[0] if errors else None, seconds)
+    return replace(outcome, score_seconds=seconds, score_error=errors[0] if errors else None)
 
 
 @contextmanager
@@ -243,30 +247,12 @@ def no_exit() -> Iterator[None]:
         raise RuntimeError(f"The estimator or the scorer called sys.exit: {error!r}") from error
 
 
-def _failed(task: EvaluationTask) -> Scoring:
-    """Return the scores of a fit that failed: ``error_score`` for every metric."""
-    value = float(task.error_score)
-    scorers = named_scorers(task.scorer)
-    scores = value if scorers is None else dict.fromkeys(scorers, value)
-    return Scoring(scores, scores if task.return_train_score else None)
-
-
 def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:
     """Return a context in which early stopping is evaluated on rows that are held out."""
     if held_out is None:
         return nullcontext()
     weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
     return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
-
-
-def _step_memory(
-    task: EvaluationTask, job: Job, estimator: Estimator, rows: tuple[object, ...]
-) -> AbstractContextManager[None]:
-    """Return a context in which steps of a pipeline that have been fitted are not fitted again."""
-    # Callbacks follow the fit of every step.
-    if task.step_cache is None or job.model is not None or job.context is not None:
-        return nullcontext()
-    return task.step_cache.memory_of(estimator, rows)
 
 
 def callback_metadata(params: Params) -> Params | None:
@@ -282,81 +268,43 @@ def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: li
     search. Scores that are not numbers raise a ValueError for any ``error_score``, as in
     GridSearchCV.
     """
+    data = (part.X,) if part.y is None else (part.X, part.y)
     is_single = named_scorers(task.scorer) is None
-    watched = _WatchedScorer if is_single else _WatchedScorers
-    scorer = watched(task.scorer, task.error_score, errors)
-    scores: Scores = score(estimator, part.X, part.y, scorer, part.params, task.error_score)
-    _check_numbers(scores, task.scorer)
-    return scores
+    try:
+        with no_exit():
+            scores = task.scorer(estimator, *data, **part.params)
+    except Exception:
+        if task.error_score == "raise" or not is_single:
+            raise
+        errors.append(format_exc())
+        scores = task.error_score
+    if not isinstance(scores, dict):
+        return _real_number(scores, scores, task.scorer)
+    found = {}
+    for name, value in scores.items():
+        if not is_single and isinstance(value, str):  # scikit-learn's container returns tracebacks
+            errors.append(value)
+            value = task.error_score
+        found[name] = _real_number(value, scores, task.scorer)
+    return found or _real_number(None, scores, task.scorer)
 
 
-def _check_numbers(scores: Scores, scorer: Scorer) -> None:
-    """Raise if scores cannot be compared although `score` accepts them."""
-    values = list(scores.values()) if isinstance(scores, dict) else [scores]
-    if not values or any(isinstance(value, complex) for value in values):
+def _real_number(value: Any, scores: object, scorer: Scorer) -> float:
+    """Return a score as a plain number, or raise if it cannot be compared with others."""
+    with suppress(AttributeError, ValueError):  # of NumPy, with one element
+        value = value.item()
+    if not isinstance(value, Number) or isinstance(value, complex):
         raise ValueError(
             "scoring must return a number that can be compared, or a dict with one for each "
             f"metric; got {scores!r}. (scorer={scorer})"
         )
-
-
-class _WatchedScorer:
-    """A scorer that returns ``error_score`` if it fails, and stores the traceback.
-
-    `score` would issue a warning with the whole traceback for each failure.
-    """
-
-    def __init__(self, scorer: Scorer, error_score: float | str, errors: list[str]) -> None:
-        self._watched = scorer
-        self._error_score = error_score
-        self._errors = errors
-
-    def __call__(self, *args: object, **params: object) -> object:
-        try:
-            with no_exit():
-                return self._watched(*args, **params)
-        except Exception:
-            if self._error_score == "raise":
-                raise
-            self._errors.append(format_exc())
-            return self._error_score
-
-    def __repr__(self) -> str:
-        return repr(self._watched)
-
-
-class _WatchedScorers(_WatchedScorer, MultimetricScorer):  # type: ignore[misc]
-    """A container of several scorers, which return a traceback if they fail."""
-
-    def __call__(self, *args: object, **params: object) -> object:
-        with no_exit():
-            scores = self._watched(*args, **params)
-        self._errors += [text for text in scores.values() if isinstance(text, str)]
-        return {
-            name: self._error_score if isinstance(value, str) else value
-            for name, value in scores.items()
-        }
+    return cast("float", value)
 
 
 def write_line(line: str) -> None:
     """Write a line to the standard output, like ``print``."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def _start_message(task: EvaluationTask, pull: Pull) -> str:
-    """Return the line that is written before a pull starts."""
-    return (_head(task, pull, "START") + _params_text(task, pull)).ljust(WIDTH, ".")
-
-
-def _end_message(task: EvaluationTask, outcome: Outcome) -> str:
-    """Return the line that is written after a pull has ended."""
-    params = _params_text(task, outcome.pull)
-    scores = _scores_text(outcome) if task.verbose > 2 else ""
-    seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
-    head = _head(task, outcome.pull, "END")
-    text = f"{params}{';' if params else ''}{scores} total time={seconds}"
-    return head + text.rjust(WIDTH - len(head), ".")
 
 
 def pull_text(task: EvaluationTask, pull: Pull) -> str:
@@ -385,14 +333,10 @@ def _params_text(task: EvaluationTask, pull: Pull) -> str:
 
 def _scores_text(outcome: Outcome) -> str:
     test, train = outcome.test_scores, outcome.train_scores
-    if not isinstance(test, dict):
-        if train is None:
-            return f", score={test:.3f}"
-        return f", score=(train={train:.3f}, test={test:.3f})"
-    known = train if isinstance(train, dict) else {}
-    return "".join(
-        f" {name}: ("
-        + (f"train={known[name]:.3f}, " if name in known else "")
-        + f"test={test[name]:.3f})"
-        for name in sorted(test)
+    if isinstance(test, dict):
+        known = train if isinstance(train, dict) else {}
+        trained = {name: f"train={score:.3f}, " for name, score in known.items()}
+        return "".join(f" {n}: ({trained.get(n, '')}test={test[n]:.3f})" for n in sorted(test))
+    return (
+        f", score={test:.3f}" if train is None else f", score=(train={train:.3f}, test={test:.3f})"
     )

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from operator import index
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -38,7 +39,8 @@ MAX_COUNT = 2**62
 _N_END = len(',"crc":"00000000"}\n')
 IMPOSSIBLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """What reading a line may raise if its content is not what a search writes."""
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+# Numbers that JSON does not know are whole numbers of NumPy.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=index)
 NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
 REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
 _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -46,8 +48,6 @@ _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Plain = str | int | float | bool | None
 Values = dict[str, Any]
 """The values of a line, as JSON gives them."""
-Convert = Callable[[Any], object]
-"""Writes or reads a value."""
 
 
 class JournalError(ValueError):
@@ -118,12 +118,13 @@ class Journal:
         self.path = Path(path).absolute()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         try:
-            _check_regular(self.path)
+            # Opening or reading a device, a pipe or a folder may never end.
+            if self.path.exists() and not self.path.is_file():
+                rule = "checkpoint must be the path of a regular file, or of a new one"
+                raise JournalError(f"{rule}; got {str(self.path)!r}.")
             self._fd = os.open(self.path, flags, 0o666)
         except OSError as error:
-            error.add_note(
-                "checkpoint must be a file in a folder that exists and can be written to."
-            )
+            error.add_note("checkpoint must be a file in a folder that can be written to.")
             raise
         self._last_sync = time.monotonic()
         self._is_at_path = True
@@ -140,9 +141,8 @@ class Journal:
 
     def begin(self, session: Session) -> None:
         """Write the description of a search that begins or resumes."""
-        line = session_line(session, self._header if self.sessions else None)
-        if not self.sessions:
-            self._header = checksum_of(line)
+        line = session_line(session, self._header)
+        self._header = self._header or checksum_of(line)
         self._write(line)
         self._sync()
         self.sessions.append(session)
@@ -185,8 +185,7 @@ class Journal:
             if not self._is_at_path:
                 warn_user(
                     f"The journal {self.path} was deleted, moved or replaced during the search, "
-                    "which goes on. A journal that was moved still gets all fits. Without it, "
-                    "the search cannot be resumed."
+                    "which goes on. Without its journal, it cannot be resumed."
                 )
 
     def _read(self) -> Content:
@@ -196,16 +195,13 @@ class Journal:
             try:
                 content, end, damaged = read_lines(file)
             except JournalError as error:
-                raise JournalError(
-                    f"checkpoint={str(self.path)!r} cannot be used: {error} The file was left as "
-                    "it is."
-                ) from error
+                problem = f"checkpoint={str(self.path)!r} cannot be used, and is left as it is"
+                raise JournalError(f"{problem}: {error}") from error
         n_cut = os.fstat(self._fd).st_size - end
         if damaged:
             warn_user(
                 f"The journal {self.path} was damaged from line {damaged} to its end, as by a "
-                f"power cut, or had lines of another journal there. {n_cut} bytes were cut off, "
-                "and their pulls are done again."
+                f"power cut, or had lines of another journal there. {n_cut} bytes are cut off."
             )
         if n_cut:
             os.ftruncate(self._fd, end)
@@ -225,16 +221,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
 
 
-def _check_regular(path: Path) -> None:
-    """Raise for devices, pipes and folders, because opening or reading one may never end."""
-    if path.exists() and not path.is_file():
-        kind = "folder" if path.is_dir() else "device, pipe or socket"
-        raise JournalError(
-            f"checkpoint must be the path of a regular file, or of a new one; got {str(path)!r}, "
-            f"which is a {kind}. Give checkpoint another path."
-        )
-
-
 def _lock(fd: int, path: Path) -> None:
     """Lock the file against other writers; the system unlocks it when the process ends."""
     try:
@@ -250,8 +236,8 @@ def _lock(fd: int, path: Path) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
         raise JournalError(
-            f"{path} must be the journal of one search at a time, but another search is writing "
-            "to it, here or in another process. Wait for it, or give checkpoint another path."
+            f"{path} must be the journal of one search at a time, but another search writes to "
+            "it, here or in another process. Wait for it, or give checkpoint another path."
         ) from error
     except OSError as error:
         warn_user(
@@ -260,23 +246,21 @@ def _lock(fd: int, path: Path) -> None:
         )
 
 
-def session_line(session: Session, header: int | None = None) -> bytes:
-    """Return the line of a session; without the checksum of a header, it is the header."""
-    content: dict[str, object] = (
-        {"journal": "sklearn_halving", "format": FORMAT} if header is None else {}
-    )
+def session_line(session: Session, header: int) -> bytes:
+    """Return the line of a session; if the checksum of the header is 0, it is the header."""
+    content: Values = {} if header else {"journal": "sklearn_halving", "format": FORMAT}
     fields = {name: _number(value) for name, value in session.fields.items()}
     content["session"] = asdict(session) | {"fields": fields}
-    return _line(content, header or 0)
+    return _line(content, header)
 
 
 def outcome_line(outcome: Outcome, header: int) -> bytes:
     """Return the line of a pull. Values that are None or empty are left out."""
-    content: dict[str, object] = {
-        name: write(value)
-        for name, (attribute, write, _) in COLUMNS.items()
-        if (value := getattr(outcome, attribute)) not in (None, ())
-    }
+    content: Values = {}
+    for name in READERS:
+        value = getattr(outcome, ATTRIBUTES.get(name, name))
+        if value not in (None, ()):
+            content[name] = _scores(value) if name in ATTRIBUTES else value
     return _line(content, header)
 
 
@@ -320,10 +304,7 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
             damaged = damaged or number
             continue
         if damaged:
-            raise JournalError(
-                f"line {damaged} is damaged or from another journal: its checksum is wrong. "
-                + REPAIR
-            )
+            raise JournalError(f"line {damaged} is damaged or from another journal. {REPAIR}")
         try:
             _add(json.loads(line), content)
         except JournalError:
@@ -340,10 +321,8 @@ def _add(values: Values, content: Content) -> None:
     """Add the values of a line to the content."""
     if not content.sessions:
         if values["format"] != FORMAT:
-            raise JournalError(
-                f"it has format {values['format']!r}, but this version of sklearn_halving reads "
-                f"only format {FORMAT}. Give checkpoint another path."
-            )
+            problem = f"it has format {values['format']!r}, and only format {FORMAT} can be read."
+            raise JournalError(f"{problem} {NEW_PATH}")
         content.sessions.append(_session(values["session"]))
     elif "journal" in values:
         raise ValueError("a header in the middle of the file")
@@ -356,7 +335,7 @@ def _add(values: Values, content: Content) -> None:
         content.outcomes[outcome.pull] = outcome
 
 
-def _line(content: dict[str, object], header: int) -> bytes:
+def _line(content: Values, header: int) -> bytes:
     body = _ENCODER.encode(content)[:-1].encode("ascii")
     return body + _ending(body, header)
 
@@ -381,24 +360,16 @@ def _session(values: Values) -> Session:
 
 
 def _outcome(values: Values) -> Outcome:
-    known: Values = {"train_scores": None}
-    known |= {
-        attribute: read(values[name])
-        for name, (attribute, _, read) in COLUMNS.items()
-        if name in values
-    }
-    return Outcome(**known)
+    known = {name: READERS[name](values[name]) for name in READERS if name in values}
+    scores = {attribute: known.pop(name, None) for name, attribute in ATTRIBUTES.items()}
+    return Outcome(**known, **scores)
 
 
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
     if not isinstance(scores, dict):
         return _score(scores)
-    for name in scores:
-        if not isinstance(name, str):
-            raise TypeError(
-                f"Names of metrics must be strings if a checkpoint is written, got {name!r}. "
-                "Rename the metric, or search without a checkpoint."
-            )
+    if not all(isinstance(name, str) for name in scores):
+        raise TypeError(f"Names of metrics must be strings for a checkpoint, got {list(scores)}.")
     return {name: _score(score) for name, score in scores.items()}
 
 
@@ -423,8 +394,7 @@ def _typed(value: object, *types: type) -> Any:
 
 
 def _read_number(value: object) -> float:
-    number: float = _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
-    return number
+    return _NON_FINITE[value] if isinstance(value, str) else _typed(value, int, float)
 
 
 def _read_scores(value: object) -> Scores:
@@ -462,24 +432,26 @@ def _read_clock(value: Any) -> tuple[float, int]:
     return _seconds(left), _positive(n_workers)
 
 
-COLUMNS: dict[str, tuple[str, Convert, Convert]] = {
-    "pull": ("pull", lambda pull: list(map(int, pull)), _read_pull),
-    "test": ("test_scores", _scores, _read_scores),
-    "train": ("train_scores", _scores, _read_scores),
-    "started": ("started", float, _seconds),
-    "fit_seconds": ("fit_seconds", float, _seconds),
-    "score_seconds": ("score_seconds", float, _seconds),
-    "n_train": ("n_train", int, _count),
-    "n_test": ("n_test", int, _count),
-    "previous_level": ("previous_level", int, _count),
-    "error": ("error", str, _text),
-    "score_error": ("score_error", str, _text),
-    "n_rounds": ("n_rounds", int, _positive),
-    "clock": ("clock", list, _read_clock),
-    "levels": (
-        "levels",
-        lambda levels: list(map(int, levels)),
-        lambda values: tuple(map(_positive, values)),
-    ),
+def _read_levels(values: Iterable[object]) -> tuple[int, ...]:
+    return tuple(map(_positive, values))
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "pull": _read_pull,
+    "test": _read_scores,
+    "train": _read_scores,
+    "started": _seconds,
+    "fit_seconds": _seconds,
+    "score_seconds": _seconds,
+    "n_train": _count,
+    "n_test": _count,
+    "previous_level": _count,
+    "error": _text,
+    "score_error": _text,
+    "n_rounds": _positive,
+    "clock": _read_clock,
+    "levels": _read_levels,
 }
-"""By the name in the file: the attribute of an outcome, and how it is written and read."""
+"""How the values of an outcome are read, by their names in the file."""
+ATTRIBUTES = {"test": "test_scores", "train": "train_scores"}
+"""Attributes of an outcome that have another name in the file."""

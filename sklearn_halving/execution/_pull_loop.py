@@ -136,16 +136,13 @@ class Interrupt:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._restore()
-
-    def _restore(self) -> None:
         if self._former is not None:
             signal.signal(signal.SIGINT, self._former)
             self._former = None
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested:
-            self._restore()
+            self.__exit__()
             raise KeyboardInterrupt
         self.is_requested = True
         with suppress(OSError):  # sys.stderr may be in use when the signal arrives
@@ -178,14 +175,6 @@ class StopSignals:
         if self.is_called_off:
             return "callback"
         return "time_budget" if time.monotonic() >= self.deadline else None
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds to wait before the next check; None if no signal can stop the loop."""
-        left = self.deadline - time.monotonic()
-        if self.interrupt is None and left == float("inf"):
-            return None
-        return min(PATIENCE, max(0.0, left))
 
 
 @dataclass
@@ -290,15 +279,17 @@ class PullLoop:
     def _run(self) -> None:
         while True:
             if self._decide():
-                self._drain()
+                # The open pulls of a finished policy are waited for: they are already running.
+                while len(self._landed) < len(self._open) and self._wait():
+                    pass
+                if len(self._landed) == len(self._open):
+                    self.stopped_by = "policy"
                 return
             if not self._open:
                 if self.stopped_by != "policy":
                     break
-                raise RuntimeError(
-                    f"{self.policy!r} is not finished, but it asks for no pull while none is "
-                    "running. This is an error in the policy."
-                )
+                problem = "is not finished, but asks for no pull while none is running"
+                raise RuntimeError(f"{self.policy!r} {problem}: an error in the policy.")
             if self._must_wait() and not self._wait() and not self._reads_on():
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
@@ -323,8 +314,7 @@ class PullLoop:
         if self.charge is None or self._has_new or not self.n_replayed:
             return False
         self._has_new, self.window = True, self.n_workers
-        left = self.signals.deadline - time.monotonic()
-        self.charge(None, 0.0, left, self.n_workers)
+        self.charge(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
         return True
 
     def _wait(self) -> bool:
@@ -332,7 +322,8 @@ class PullLoop:
         if self.stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
-        results = self.executor.wait_any(None if is_stopped else self.signals.patience)
+        patience = min(PATIENCE, max(0.0, self.signals.deadline - time.monotonic()))
+        results = self.executor.wait_any(None if is_stopped else patience)
         for result in results:
             self._land(result)
         return bool(results) or not is_stopped
@@ -371,25 +362,20 @@ class PullLoop:
 
     def _room(self) -> int:
         """Return the number of pulls that may be requested."""
+        is_stopped = self.stopped_by != "policy"
         if self.window is not None:
             most = self.window - len(self._open)
-        elif self.stopped_by == "policy":
-            return self.executor.room
-        else:  # pulls that are not in the journal may come before those that are
-            n_missing = len(self._open) - len(self._landed)
-            most = self._n_earlier + LOOK_AHEAD - n_missing
-        if self.stopped_by == "policy":
-            return most
-        n_unread = self._n_earlier - self.n_replayed
-        return min(most, n_unread)
+        elif is_stopped:  # pulls that are not in the journal may come before those that are
+            most = self._n_earlier + LOOK_AHEAD - (len(self._open) - len(self._landed))
+        else:
+            most = self.executor.room
+        return min(most, self._n_earlier - self.n_replayed) if is_stopped else most
 
     def _open_pull(self, pull: Pull) -> None:
         self.problem.check(self.policy, pull)
         if pull in self._open or pull in self.log.outcomes:
-            raise RuntimeError(
-                f"{self.policy!r} asks for {pull} a second time. This is an error in the policy: "
-                "to evaluate an arm again, it must ask for another repetition."
-            )
+            rule = "to evaluate an arm again, it must ask for another repetition"
+            raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
         if self.arrive is not None:
             self.arrive(pull.arm)
         self._open[pull] = None
@@ -400,20 +386,10 @@ class PullLoop:
             self.log.record(outcome)
             self._take_in(outcome, is_replayed=True)
         elif not self._is_stopped():
-            self._submit(pull)
-
-    def _submit(self, pull: Pull) -> None:
-        context = self.observer.context_of(pull)
-        levels, model = self.models.take(pull)
-        keep_model = pull.level < self.problem.max_level
-        self.executor.submit(Job(pull, model, levels, keep_model, context))
-
-    def _drain(self) -> None:
-        """Wait for the open pulls of a finished policy, because they are already running."""
-        while len(self._landed) < len(self._open) and self._wait():
-            pass
-        if len(self._landed) == len(self._open):
-            self.stopped_by = "policy"
+            context = self.observer.context_of(pull)
+            levels, model = self.models.take(pull)
+            keep_model = pull.level < self.problem.max_level
+            self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _land(self, result: Result) -> None:
         if self.charge is not None and result.outcome.clock is None:

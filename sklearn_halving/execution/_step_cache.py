@@ -61,8 +61,7 @@ class StepCache:
         Other estimators, and pipelines with a memory of their own or with ``verbose``, are
         fitted as usual.
         """
-        is_plain = type(estimator) is Pipeline and estimator.memory is None
-        if not is_plain or estimator.verbose:
+        if type(estimator) is not Pipeline or estimator.memory is not None or estimator.verbose:
             yield
             return
         estimator.memory = _Memory(self, rows)
@@ -83,12 +82,11 @@ class StepCache:
     def get(self, key: Key) -> tuple[Output, Estimator] | None:
         """Return the output of a step and the fitted step, if they are in the cache."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
+            if key not in self._entries:
                 return None
             self._entries.move_to_end(key)
-        # A later step may change its input in place.
-        return _copied(entry[0]), entry[1]
+            output, step, _ = self._entries[key]
+        return _copied(output), step  # a later step may change its input in place
 
     def put(self, key: Key, output: Output, step: Estimator) -> None:
         """Add the output of a step and the fitted step, if they are of a kind that is cached."""
@@ -148,10 +146,9 @@ def _is_deterministic(value: Any) -> bool:
     """
     if isinstance(value, _PLAIN):
         return True
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_is_deterministic, value))
-    if isinstance(value, dict):
-        return all(map(_is_deterministic, value.values()))
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        parts = value.values() if isinstance(value, dict) else value
+        return all(map(_is_deterministic, parts))
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
     if isinstance(value, type):
@@ -171,9 +168,9 @@ def _is_deterministic(value: Any) -> bool:
 def _bytes_of(output: Output) -> int:
     """Return the size of an output; raise a TypeError if outputs of this kind are not cached."""
     if isinstance(output, np.ndarray):
-        if type(output) is not np.ndarray:
-            raise TypeError("a subclass may keep more than its values")
-        if output.dtype.hasobject or not (output.flags.c_contiguous or output.flags.f_contiguous):
+        # A subclass may keep more than its values.
+        is_plain = type(output) is np.ndarray and not output.dtype.hasobject
+        if not is_plain or not (output.flags.c_contiguous or output.flags.f_contiguous):
             raise TypeError("a copy may differ in its layout, and results in the last digits")
         return output.nbytes
     return int(output.data.nbytes + output.indices.nbytes + output.indptr.nbytes)  # CSR or CSC

@@ -4,24 +4,21 @@
 something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
-from sklearn_halving.plotting._candidates import ConfidenceDisplay, ParameterDisplay, PullsDisplay
-from sklearn_halving.plotting._cost import RegretDisplay, WorkerDisplay
-from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDisplay
-from sklearn_halving.plotting._several_parameters import (
+from sklearn_halving.plotting._candidates import ConfidenceDisplay, PullsDisplay, RegretDisplay
+from sklearn_halving.plotting._parameters import (
     ImportanceDisplay,
-    ParallelCoordinatesDisplay,
+    ParameterDisplay,
     ParameterPairDisplay,
 )
+from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDisplay
 
 __all__ = [
     "BracketDisplay",
     "ConfidenceDisplay",
     "ImportanceDisplay",
-    "ParallelCoordinatesDisplay",
     "ParameterDisplay",
     "ParameterPairDisplay",
     "PullsDisplay",
     "RegretDisplay",
     "RungDisplay",
-    "WorkerDisplay",
 ]

@@ -1,27 +1,16 @@
-"""Displays with a mark or a bar for each candidate: fits, intervals, and one parameter."""
+"""Displays of candidates: their fits, their intervals, and which of them was the leader."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
+from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._drawing import shortened
-from sklearn_halving.plotting._reading import (
-    Axis,
-    FittedSearch,
-    Search,
-    arrays,
-    as_numbers,
-    axis_of,
-    check_choice,
-    finite,
-    read_search,
-)
+from sklearn_halving.plotting._display import Display, FittedSearch, Search, arrays, finite
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
@@ -87,7 +76,7 @@ class PullsDisplay(Display):
             n_pulls=counts.reindex(table["candidate"], fill_value=0).to_numpy(),
             levels=counts.columns.to_numpy() if found.has_resources else np.array([np.nan]),
             **arrays(table, "candidate", "best"),
-            labels=found.labels(table),
+            labels=_labels(found, table),
             resource_label=found.resource_unit,
         )
 
@@ -104,8 +93,7 @@ class PullsDisplay(Display):
             label = f"{level:.4g}" if n_levels > 1 else None
             ax.barh(range(n_candidates), fits, height, start, color=color, label=label)
             start = start + fits
-        for place in np.flatnonzero(self.best):
-            ax.plot(start[place], place, "*", markersize=12, color=drawing.WINNER, label="winner")
+        drawing.draw_winner(ax, start[self.best], np.flatnonzero(self.best))
         drawing.label_candidates(ax, self.labels)
         ax.set_xlim(0, 1.1 * max(1, start.max()))
         ax.locator_params(axis="x", integer=True)
@@ -118,17 +106,19 @@ class PullsDisplay(Display):
         return self
 
 
+def _labels(found: FittedSearch, candidates: pd.DataFrame) -> list[str]:
+    """Return the labels of rows of `FittedSearch.candidates`."""
+    params = [found.results["params"][row] for row in candidates["row"]]
+    return drawing.candidate_labels(candidates["candidate"].tolist(), params)
+
+
 LEFT_OUT = "without score or with less resource left out"
 
 NEVER = "never fitted"
-KINDS = (
-    ("", "o"),
-    (NEVER, "D"),
-    ("one score: no interval", "o"),
-    ("all scores equal: width 0", "s"),
-)
+KINDS = {"": "o", NEVER: "D", "one score: no interval": "o", "all scores equal: width 0": "s"}
 """What is special about an interval, and the marker of its score."""
 
+SMALL = {"markersize": 2, "linewidth": 0.6}
 FLAT = 1e-9
 """Relative width of an interval below which all scores count as equal."""
 
@@ -224,16 +214,8 @@ class ConfidenceDisplay(Display):
         ValueError
             If the search has no such metric, or ``n_errors`` is not positive.
         """
-        if not n_errors > 0:
-            raise ValueError(
-                f"n_errors of {cls.__name__} must be positive; got {n_errors!r}. It is the "
-                "number of standard errors on each side of the mean, 1 by default."
-            )
-        found = read_search(search, cls.__name__, metric)
-        return cls._from_search(found, n_errors).plot(ax=ax)
-
-    @classmethod
-    def _from_search(cls, found: FittedSearch, n_errors: float = 1.0) -> Self:
+        refuse_unless(n_errors > 0, f"n_errors of {cls.__name__}", "be positive", repr(n_errors))
+        found = FittedSearch(search, cls.__name__, metric)
         table = found.candidates()
         table["mean"] = table["value"]
         if found.has_posterior:
@@ -247,24 +229,30 @@ class ConfidenceDisplay(Display):
             width = n_errors * _standard_errors(found)[table["row"]]
             table["lower"], table["upper"] = table["mean"] - width, table["mean"] + width
         shown = table[table["mean"].notna()]
-        return cls(
+        best, gap = shown["best"], None
+        if found.has_posterior and best.any() and not best.all():
+            gap = float(shown["upper"][~best].max() - shown["lower"][best].iloc[0])
+        display = cls(
             **arrays(shown, "candidate", "mean", "lower", "upper", "best", "n_pulls"),
-            labels=found.labels(shown),
-            gap=_gap(shown) if found.has_posterior else None,
+            labels=_labels(found, shown),
+            gap=gap,
             n_left_out=len(table) - len(shown),
             score_label=found.value_label,
             interval_label=interval,
         )
+        return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display."""
         n_candidates = len(self.candidate)
         ax = self._axes(ax, 8.6, drawing.height_of(n_candidates))
-        if self.gap is not None:
-            self._draw_gap(ax)
-        for is_winner, color in ((False, drawing.OTHERS), (True, drawing.WINNER)):
-            label = "winner" if is_winner else self.interval_label
-            self._draw_intervals(ax, self.best == is_winner, color, label)
+        if self.gap is not None:  # from the winner's lower bound to the largest upper bound
+            lower = float(self.lower[self.best][0])
+            ends = sorted((lower, lower + self.gap))
+            label = f"gap {self.gap:.3g}"
+            ax.axvspan(*ends, color=drawing.GREY, alpha=0.15, linewidth=0, label=label)
+        for is_winner in (False, True):
+            self._draw_intervals(ax, is_winner=is_winner)
         drawing.label_candidates(ax, self.labels)
         ax.set_xlabel(self.score_label)
         n_cut = drawing.clip(ax.set_xlim, self.mean)
@@ -277,39 +265,28 @@ class ConfidenceDisplay(Display):
             drawing.legend_beside(ax)
         return self
 
-    def _draw_intervals(self, ax: Axes, rows: np.ndarray, color: str, label: str) -> None:
+    def _draw_intervals(self, ax: Axes, *, is_winner: bool) -> None:
         """Draw scores with intervals, and with another marker if the noise is unknown."""
-        width = self.upper - self.lower
-        never = self.n_pulls == 0
         # Scores that are equal by chance are as uninformative about noise as a single score.
+        width = self.upper - self.lower
         is_flat = width <= FLAT * np.maximum(1.0, np.abs(self.mean))
-        kind = np.select([never, np.isnan(width), is_flat], [1, 2, 3], default=0)
-        is_winner = color == drawing.WINNER
-        size, line = (
-            (5, 1.6) if is_winner or len(self.mean) <= 2 * drawing.MAX_LABELS else (2, 0.6)
-        )
-        style: Params = {"color": color, "markersize": size, "zorder": 3 if is_winner else 2}
+        kind = np.select([self.n_pulls == 0, np.isnan(width), is_flat], [1, 2, 3], default=0)
+        is_large = is_winner or len(self.mean) <= 2 * drawing.MAX_LABELS
+        style: Params = {"markersize": 5, "linewidth": 1.6} if is_large else SMALL
+        style = {"color": drawing.WINNER if is_winner else drawing.OTHERS, **style}
         sides = np.maximum(np.stack([self.mean - self.lower, self.upper - self.mean]), 0.0)
-        for number, (name, marker) in enumerate(KINDS):
-            at = np.flatnonzero(rows & (kind == number))
+        label = "winner" if is_winner else self.interval_label
+        for number, (name, marker) in enumerate(KINDS.items()):
+            at = np.flatnonzero((self.best == is_winner) & (kind == number))
             if not len(at):
                 continue
             if name:
                 style |= {"markerfacecolor": "white"}
                 label = f"winner, {name}" if is_winner else name
-            if name and name != NEVER:
-                ax.plot(self.mean[at], at, marker, label=label, **style)
-                continue
-            errors: Params = {"xerr": sides[:, at], "linewidth": line, "label": label}
-            bars = ax.errorbar(self.mean[at], at, fmt=marker, **errors, **style)
+            errors = sides[:, at] if name in ("", NEVER) else None
+            bars = ax.errorbar(self.mean[at], at, xerr=errors, fmt=marker, label=label, **style)
             if name == NEVER:
                 bars[2][0].set_linestyle(":")
-
-    def _draw_gap(self, ax: Axes) -> None:
-        """Draw the span from the winner's lower bound to the largest upper bound of the others."""
-        lower = float(self.lower[self.best][0])
-        ends = sorted((lower, lower + float(self.gap or 0.0)))
-        ax.axvspan(*ends, color=drawing.GREY, alpha=0.15, linewidth=0, label=f"gap {self.gap:.3g}")
 
 
 def _standard_errors(found: FittedSearch) -> np.ndarray:
@@ -324,206 +301,204 @@ def _standard_errors(found: FittedSearch) -> np.ndarray:
     return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
 
 
-def _gap(table: pd.DataFrame) -> float | None:
-    best = table["best"]
-    if not best.any() or best.all():
-        return None
-    return float(table["upper"][~best].max() - table["lower"][best].iloc[0])
-
-
-Scale = Literal["auto", "linear", "log"]
-FULL: Params = {"color": drawing.OTHERS, "linewidths": 0}
-HOLLOW: Params = {"facecolors": "none", "edgecolors": drawing.OTHERS, "linewidths": 1}
-AREAS = (14.0, 160.0)
-"""Areas of the smallest and the largest marker, in square points."""
+Cost = Literal["fits", "resources", "seconds"]
+Quantity = Literal["regret", "score"]
+COSTS = {"fits": "fits", "resources": "{} spent", "seconds": "seconds of fits and scoring"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ParameterDisplay(Display):
-    """Score of each candidate against its value of one parameter.
+class RegretDisplay(Display):
+    """Simple regret of the leader against cost: how soon the search found its winner.
 
-    Use `from_estimator` to create a display. The size of a marker shows how much a candidate
-    was given: its amount of resource if fits differ in it, otherwise its number of fits. Scores
-    with small markers are less reliable. A hollow marker stands for a candidate with fewer splits
-    than others with the same resource, such as one that was dropped after one split.
+    Use `from_estimator` to create a display. Call it several times with the same axes to compare
+    searches.
+
+    The leader after some number of fits is the candidate with the best mean score among those
+    with the most resource so far. If rungs are planned, a mean counts once all its splits are
+    done. Otherwise the mean is shrunk towards the mean of all fits with the weight of one fit,
+    so that a candidate does not lead because of one lucky split. The last leader is the winner
+    of the search. The value of a leader is its final mean test score (for BayesGapSearchCV its
+    posterior mean).
 
     Parameters
     ----------
-    values : ndarray of shape (n_candidates,)
-        Values of the parameter: numbers, or objects if the parameter is categorical.
-    score : ndarray of shape (n_candidates,)
-        Mean test score with the most resource. For BayesGapSearchCV it is the posterior mean,
-        which is also known for candidates that were never fitted.
-    weight : ndarray of shape (n_candidates,)
-        Amount of resource, or number of fits.
-    best : ndarray of bool of shape (n_candidates,)
-        True for the winner.
-    has_fewer_splits : ndarray of bool of shape (n_candidates,)
-        True for candidates with fewer splits than others with the same resource.
-    parameter : str
-        Name of the parameter.
-    n_left_out : int
-        Number of candidates without this parameter or without a score.
-    score_label, weight_label : str
-        Labels of the y axis and of the marker size.
+    cost : ndarray of shape (n_steps,)
+        Cost at which the leader changed; the last entry is the cost of the whole search.
+    leader : ndarray of shape (n_steps,)
+        Number of the candidate that leads from then on.
+    score : ndarray of shape (n_steps,)
+        Final score of the leader.
+    regret : ndarray of shape (n_steps,)
+        Difference to the best score of any leader; 0 or more.
+    cost_label, score_label, name : str
+        Labels of the axes and of the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Artist
+        The steps.
+
+    References
+    ----------
+    Bubeck, Munos and Stoltz. Pure exploration in multi-armed bandits problems. ALT 2009,
+    section 2 (simple regret).
 
     Examples
     --------
-    >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import HyperbandSearchCV
+    >>> from sklearn_halving import VarianceHalvingSearchCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
-    >>> search = HyperbandSearchCV(DecisionTreeClassifier(), space, random_state=0).fit(X, y)
-    >>> from sklearn_halving.plotting import ParameterDisplay
-    >>> display = ParameterDisplay.from_estimator(search, "ccp_alpha")
-    >>> display.ax_.get_xscale()
-    'log'
+    >>> search = VarianceHalvingSearchCV(
+    ...     DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 5]}, random_state=0
+    ... ).fit(X, y)
+    >>> from sklearn_halving.plotting import RegretDisplay
+    >>> display = RegretDisplay.from_estimator(search)
+    >>> int(display.cost[-1]) == search.n_fits_
+    True
     """
 
-    values: np.ndarray
+    cost: np.ndarray
+    leader: np.ndarray
     score: np.ndarray
-    weight: np.ndarray
-    best: np.ndarray
-    has_fewer_splits: np.ndarray
-    parameter: str
-    n_left_out: int = 0
+    regret: np.ndarray
+    cost_label: str = "fits"
     score_label: str = "score"
-    weight_label: str = "fits"
+    name: str = "search"
 
     @classmethod
     def from_estimator(
         cls,
         search: Search,
-        parameter: str | None = None,
         *,
+        cost: Cost = "fits",
+        quantity: Quantity = "regret",
         metric: str | None = None,
-        scale: Scale = "auto",
+        name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the scores of a fitted search against a parameter.
+        """Draw the regret of a fitted search.
 
         Parameters
         ----------
-        parameter : str or None, default=None
-            Name of the parameter, as in ``param_distributions``. May be None if there is only
-            one.
-        scale : {"auto", "linear", "log"}, default="auto"
-            Scale of the x axis. "auto" is logarithmic if positive values are spaced more evenly
-            on a logarithmic scale. Categorical parameters have no scale.
+        cost : {"fits", "resources", "seconds"}, default="fits"
+            Quantity on the x axis. Seconds are summed over all fits and their scoring, even if
+            they ran in parallel.
+        quantity : {"regret", "score"}, default="regret"
+            Quantity on the y axis. Scores of different searches are comparable. Regrets are not,
+            because each is relative to the best leader of its own search.
+        name : str or None, default=None
+            Name in the legend. None uses the class of the search.
 
         Raises
         ------
         ValueError
-            If the search has no such parameter or metric, or the scale is unknown or does not
-            suit the values.
+            If the search has no such metric, no score at all, or no resource although
+            ``cost="resources"``; or if ``cost`` or ``quantity`` is unknown.
         """
-        found = read_search(search, cls.__name__, metric)
-        return cls._from_search(found, parameter).plot(ax=ax, scale=scale)
-
-    @classmethod
-    def _from_search(cls, found: FittedSearch, parameter: str | None = None) -> Self:
-        known = found.parameters
-        if parameter is None and len(known) == 1:
-            parameter = known[0]
-        check_choice(found.display, "parameter", parameter, known)
-        table = found.candidates()
-        weight, weight_label = "n_pulls", "fits"
-        if found.has_resources and len(np.unique(found.results["n_resources"])) > 1:
-            weight, weight_label = "level", found.resource_unit
-        column = found.results[f"param_{parameter}"][table["row"]]
-        shown = ~np.ma.getmaskarray(column) & table["value"].notna()
-        table = table[shown]
-        return cls(
-            values=as_numbers(column[shown]),
-            score=table["value"].to_numpy(),
-            weight=table[weight].to_numpy(),
-            **arrays(table, "best", "has_fewer_splits"),
-            parameter=str(parameter),
-            n_left_out=int((~shown).sum()),
-            score_label=found.value_label,
-            weight_label=weight_label,
+        check_choice(f"cost of {cls.__name__}", cost, choices=Cost)
+        found = FittedSearch(search, cls.__name__, metric)
+        if cost == "resources" and not found.has_resources:
+            raise found.lacks("what was spent of a resource", "use cost='fits'")
+        history = found.history
+        spent = {
+            "fits": np.ones(len(history)),
+            "resources": history["n_resources"] - history["continued_from"],
+            "seconds": history["fit_time"] + history["score_time"],
+        }
+        costs = np.cumsum(np.asarray(spent[cost]))
+        leaders = (_leaders_of_rungs if found.has_brackets else _leaders_of_pulls)(history)
+        if found.best_candidate is not None:  # the last leader is the choice of the search
+            leaders[-1] = found.best_candidate
+        changes = np.flatnonzero((leaders >= 0) & (np.diff(leaders, prepend=-1) != 0))
+        leader = np.append(leaders[changes], leaders[-1])
+        value = found.candidates().set_index("candidate")["value"]
+        score = value.reindex(leader).to_numpy()
+        if not len(changes) or np.isnan(score).all():
+            raise found.lacks("the best of its scores", "all scores are missing: fix the cause")
+        display = cls(
+            cost=np.append(costs[changes], costs[-1]),
+            leader=leader,
+            score=score,
+            regret=np.nanmax(score) - score,
+            cost_label=COSTS[cost].format(found.resource_label),
+            score_label=found.score_label,
+            name=found.name if name is None else name,
         )
+        return display.plot(ax=ax, quantity=quantity)
 
-    def plot(self, ax: Axes | None = None, *, scale: Scale = "auto") -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, quantity: Quantity = "regret", **line_kw: object
+    ) -> Self:
         """Draw the display.
 
         Parameters
         ----------
-        scale : {"auto", "linear", "log"}, default="auto"
-            As in `from_estimator`.
+        quantity : {"regret", "score"}, default="regret"
+            Quantity on the y axis.
+        **line_kw : dict
+            Passed to matplotlib's ``Axes.step``.
         """
-        axis = axis_of(self.parameter, self.parameter, self.values)
-        is_log = self._is_log(axis, scale)
-        # Long category names are rotated, which takes height from the axes.
-        ax = self._axes(ax, height=4.0 + 0.04 * max(map(len, axis.categories), default=0))
-        x = axis.position
-        if axis.categories:
-            drawing.label_categories(ax.xaxis, axis.categories)
-            ax.set_xlim(-0.6, len(axis.categories) - 0.4)
-            x = _spread(x)
-        else:
-            drawing.label_numbers(ax.xaxis, x, is_log=is_log)
-        areas = _areas(self.weight, self.weight)
-        alpha = 0.7 if len(x) <= 100 else 0.4
-        for is_hollow, style in enumerate((FULL, HOLLOW)):
-            rows = ~self.best & (self.has_fewer_splits == is_hollow)
-            if rows.any():
-                ax.scatter(x[rows], self.score[rows], areas[rows], alpha=alpha, **style)
-        label = "winner" if self.best.any() else None
-        drawing.draw_winner(ax, x[self.best], self.score[self.best], label)
-        # Parameter names of nested pipelines can be wider than the axes.
-        ax.set(xlabel=shortened(self.parameter, 60), ylabel=drawing.wrapped(self.score_label))
-        n_below = drawing.clip(ax.set_ylim, self.score)
-        drawing.note(
-            ax,
-            drawing.count_of(n_below, "score", "below the axis"),
-            drawing.count_of(self.n_left_out, "candidate", "left out"),
-        )
-        self._add_legend(ax)
+        check_choice(f"quantity of {type(self).__name__}", quantity, choices=Quantity)
+        is_new, is_regret = ax is None, quantity == "regret"
+        ax = self._axes(ax)
+        style: Params = {"where": "post", "linewidth": 1.8, "label": self.name}
+        if is_new:
+            style["color"] = drawing.OTHERS
+        y = self.regret if is_regret else self.score
+        self.line_ = ax.step(self.cost, y, **(style | line_kw))[0]
+        # The last point is the end of the search, not a change of leader.
+        changes = slice(0, max(1, len(self.cost) - 1))
+        ax.plot(self.cost[changes], y[changes], "o", markersize=4, color=self.line_.get_color())
+        label = "simple regret" if is_regret else "score of the leader"
+        ax.set(xlabel=self.cost_label, ylabel=drawing.wrapped(f"{label} ({self.score_label})"))
+        ax.set_xlim(left=0)
+        limits = drawing.score_range(self.score)
+        if is_new and limits is not None:  # diverging leaders would dominate the axis
+            low, high = limits
+            best = float(np.nanmax(self.score))
+            ax.set_ylim((best - high, best - low) if is_regret else limits)
+            n_off = int((self.score < low).sum())
+            drawing.note(ax, drawing.count_of(n_off, "leader", "off the axis"))
+        ax.legend(loc="best", fontsize="small")
         return self
 
-    def _is_log(self, axis: Axis, scale: Scale) -> bool:
-        """Return whether the x axis is logarithmic."""
-        name = type(self).__name__
-        check_choice(name, "scale", scale, get_args(Scale))
-        if scale == "log" and (axis.categories or (axis.position <= 0).any()):
-            raise ValueError(
-                f"scale='log' of {name} needs positive numbers; got {self.parameter} with other "
-                "values. Use scale='auto' or 'linear'."
-            )
-        return axis.is_log if scale == "auto" else scale == "log"
 
-    def _add_legend(self, ax: Axes) -> None:
-        """Explain the marks and their areas."""
-        if (self.has_fewer_splits & ~self.best).any():
-            ax.scatter([], [], 50.0, label=drawing.FEWER_SPLITS, **HOLLOW)
-        amounts = np.unique(self.weight)
-        if len(amounts) > 5:
-            amounts = amounts[np.linspace(0, len(amounts) - 1, 4).round().astype(int)]
-        for amount, area in zip(amounts, _areas(self.weight, amounts), strict=True):
-            ax.scatter([], [], area, alpha=0.7, label=f"{amount:.4g}", **FULL)
-        drawing.legend_beside(ax, title=shortened(self.weight_label, 20))
+def _leaders_of_rungs(history: pd.DataFrame) -> np.ndarray:
+    """Return the leader after each fit by mean scores over complete rungs; -1 if there is none.
+
+    Early rungs may have fewer splits.
+    """
+    scores = history.groupby(["candidate", "n_resources"])["score"]
+    n_splits = scores.cumcount() + 1
+    most = n_splits.groupby(history["n_resources"]).transform("max")
+    mean = scores.transform(lambda own: own.mean(skipna=False)).where(n_splits == most)
+    leaders, leader, best = [], -1, (-np.inf, -np.inf)
+    for candidate, *rank in zip(history["candidate"], history["n_resources"], mean, strict=True):
+        if not np.isnan(rank[1]) and tuple(rank) > best:
+            leader, best = candidate, tuple(rank)
+        leaders.append(leader)
+    return np.array(leaders)
 
 
-def _spread(x: np.ndarray) -> np.ndarray:
-    """Spread out the candidates of one category, in the same way in every drawing."""
-    spread = x.copy()
-    for place in np.unique(x):
-        members = np.flatnonzero(x == place)
-        if len(members) > 1:
-            width = min(0.3, 0.04 * len(members))
-            spread[members] += width * (2 * (np.arange(len(members)) * 0.618 % 1.0) - 1)
-    return spread
-
-
-def _areas(weight: np.ndarray, amounts: np.ndarray) -> np.ndarray:
-    """Return areas of marks for some amounts, by the logarithm where they differ by factors."""
-    if not len(weight):
-        return np.zeros(0)
-    low, high = np.log1p(float(weight.min())), np.log1p(float(weight.max()))
-    if high <= low:
-        return np.full(len(amounts), 50.0)
-    share = (np.log1p(amounts) - low) / (high - low)
-    return AREAS[0] + share * (AREAS[1] - AREAS[0])
+def _leaders_of_pulls(history: pd.DataFrame) -> np.ndarray:
+    """Return the leader after each fit by mean scores, shrunk towards the mean of all fits."""
+    n = int(history["candidate"].max()) + 1
+    totals, counts, level = np.zeros(n), np.zeros(n), np.full(n, -np.inf)
+    leaders = np.full(len(history), -1)
+    total, count = 0.0, 0
+    pulls = history[["candidate", "score", "n_resources"]].itertuples(index=False)
+    for step, (candidate, score, amount) in enumerate(pulls):
+        if amount > level[candidate]:  # scores with less resource are not comparable
+            totals[candidate], counts[candidate], level[candidate] = 0.0, 0.0, amount
+        if amount == level[candidate]:
+            totals[candidate] += score
+            counts[candidate] += 1
+        if not np.isnan(score):
+            total, count = total + score, count + 1
+        known = (counts > 0) & ~np.isnan(totals)
+        if known.any():
+            known &= level == level[known].max()
+            means = np.where(known, (totals + total / count) / (counts + 1), -np.inf)
+            leaders[step] = int(means.argmax())
+    return leaders

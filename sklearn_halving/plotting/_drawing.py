@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from textwrap import shorten
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -30,14 +31,15 @@ def shortened(text: str, length: int) -> str:
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
+def is_number(value: object) -> TypeGuard[Real]:
+    """Return whether a value is a number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def value_text(value: object) -> str:
     """Return a value of a parameter as a reader would write it."""
-    if isinstance(value, bool | np.bool_) or value is None:
-        return str(value)
-    if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, Real):
-        return f"{float(value):.3g}"
+    if is_number(value):
+        return str(int(value)) if isinstance(value, Integral) else f"{float(value):.3g}"
     # An estimator with default parameters is shown as its class.
     return " ".join(str(value).split()).removesuffix("()")
 
@@ -86,18 +88,9 @@ def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[s
             texts[place][name] = value
     differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
     short = short_names(differ)
-    labels = [_joined([f"{short[n]}={one[n]}" for n in differ if n in one]) for one in texts]
+    labels = [", ".join(f"{short[n]}={one[n]}" for n in differ if n in one) for one in texts]
+    labels = [shorten(label, MAX_CANDIDATE, placeholder=" …") for label in labels]
     return [f"{label}  #{number}" for number, label in zip(numbers, labels, strict=True)]
-
-
-def _joined(parts: list[str]) -> str:
-    """Return the parts that fit, and an ellipsis if some do not."""
-    text = ", ".join(parts)
-    for n_kept in range(len(parts) - 1, 0, -1):
-        if len(text) <= MAX_CANDIDATE:
-            break
-        text = ", ".join([*parts[:n_kept], "…"])
-    return text
 
 
 OTHERS = "#4477aa"
@@ -110,6 +103,11 @@ MAX_LABELS = 30
 """Largest number of candidates whose names are written on an axis."""
 MAX_CATEGORIES = 40
 """Largest number of categories of which each has a label."""
+
+
+def evenly(number: int, most: int) -> np.ndarray:
+    """Return the places of up to ``most`` of a number of items, evenly spread."""
+    return np.unique(np.linspace(0, number - 1, most).round().astype(int))
 
 
 def height_of(n_rows: int) -> float:
@@ -125,23 +123,15 @@ def label_candidates(ax: Axes, labels: list[str]) -> None:
     if n_rows <= MAX_LABELS:
         ax.set_yticks(range(n_rows), labels, fontsize="small")
     else:
-        from matplotlib.ticker import MaxNLocator
-
-        places = np.array(MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, n_rows), dtype=int)
-        places = np.maximum(places[places <= n_rows], 1)
-        ax.set_yticks(places - 1, places)
+        places = evenly(n_rows, 9)
+        ax.set_yticks(places, places + 1)
         ax.set_ylabel(f"{n_rows} candidates, best first")
 
 
 def legend_beside(ax: Axes, **params: object) -> None:
     """Put the legend beside the axes, where it hides no data."""
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        fontsize="small",
-        title_fontsize="small",
-        **params,
-    )
+    style: Params = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+    ax.legend(title_fontsize="small", **style, **params)
 
 
 def score_range(scores: np.ndarray) -> tuple[float, float] | None:
@@ -177,10 +167,10 @@ def clip(set_limits: Callable[[float, float], object], scores: np.ndarray) -> in
     return int((scores < limits[0]).sum())
 
 
-def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray, label: str | None = None) -> None:
-    """Draw a star where the winner is."""
+def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw a star where the winner is, if there is one."""
     style: Params = {"color": WINNER, "marker": "*", "edgecolors": "white", "zorder": 3}
-    ax.scatter(x, y, 220, label=label, **style)
+    ax.scatter(x, y, 220, label="winner" if len(x) else None, **style)
 
 
 def note(ax: Axes, *texts: str) -> None:
@@ -223,12 +213,12 @@ def label_numbers(axis: Axis, values: np.ndarray, *, is_log: bool) -> None:
 
 def label_categories(axis: Axis, names: Sequence[str]) -> None:
     """Label an axis with the names of categories, rotated if they would overlap."""
-    step = -(-len(names) // MAX_CATEGORIES)
+    places = evenly(len(names), MAX_CATEGORIES)
     is_long = max(map(len, names), default=0) * len(names) > 60
     style: Params = {}
     if is_long and axis is axis.axes.xaxis:
         style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-    axis.set_ticks(range(0, len(names), step), names[::step], fontsize="small", **style)
+    axis.set_ticks(places, [names[place] for place in places], fontsize="small", **style)
 
 
 def set_log_levels(ax: Axes, levels: np.ndarray) -> None:

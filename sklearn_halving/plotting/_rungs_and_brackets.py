@@ -9,14 +9,11 @@ import numpy as np
 
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display
-from sklearn_halving.plotting._reading import FittedSearch, arrays
+from sklearn_halving.plotting._display import Display, FittedSearch, arrays
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-Color = str | tuple[float, ...]
 MAX_PANELS = 8
 WINNERS: Params = {"color": drawing.WINNER, "linewidth": 2.4}
 HOLLOW: Params = {"s": 14, "facecolors": "white", "linewidths": 0.9}
@@ -95,15 +92,9 @@ class RungDisplay(Display):
     def _from_search(cls, found: FittedSearch) -> Self:
         if not found.has_resources:
             raise found.lacks("scores against a resource", "use PullsDisplay or ConfidenceDisplay")
-        has_brackets = "bracket" in found.history
-        history = found.history if has_brackets else found.history.assign(bracket=0)
-        scores = history.groupby(["bracket", "candidate", "n_resources"])["score"]
-        points = scores.agg(lambda own: own.mean(skipna=False)).reset_index()
-        n_splits = scores.size().reset_index(drop=True)
-        most = n_splits.groupby(points["n_resources"]).transform("max")
+        names = "candidate", "n_resources", "score", "has_fewer_splits", "bracket"
         return cls(
-            **arrays(points, "candidate", "n_resources", "score", "bracket"),
-            has_fewer_splits=has_brackets & (n_splits < most).to_numpy(),
+            **arrays(found.rungs().reset_index(), *names),
             best_candidate=found.best_candidate,
             score_label=f"mean test {found.score_label}",
             resource_label=found.resource_label,
@@ -114,44 +105,53 @@ class RungDisplay(Display):
         plt = self._pyplot()
         brackets = np.unique(self.bracket)[::-1]  # the most exploratory first
         n = len(brackets)
-        if ax is None and 1 < n <= MAX_PANELS:
+        has_panels = ax is None and 1 < n <= MAX_PANELS
+        if has_panels:
             size = 1.0 + 2.1 * n, 3.6
             self.axes_ = plt.subplots(ncols=n, figsize=size, sharey=True, layout="constrained")[1]
-            for panel, bracket in zip(self.axes_, brackets, strict=True):
-                self._draw_panel(panel, bracket)
-            self.ax_ = self.axes_[0]
-            self.figure_.supxlabel(self.resource_label, fontsize="medium")
         else:
-            ax = self._axes(ax)
-            self.axes_ = np.array([ax])
-            for bracket, place in zip(brackets, np.linspace(0.0, 0.9, n), strict=True):
-                label = f"bracket {bracket}" if n > 1 else "candidates"
-                color = plt.get_cmap("viridis")(place)
-                self._draw_bracket(ax, self.bracket == bracket, color, label)
-            drawing.set_log_levels(ax, self.n_resources)
-            ax.set_xlabel(self.resource_label)
+            self.axes_ = np.array([self._axes(ax)])
+        self.ax_ = self.axes_[0]
+        shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, n))
+        for place, bracket in enumerate(brackets):
+            inside = self.bracket == bracket
+            label = f"bracket {bracket}" if n > 1 else "candidates"
+            if has_panels:
+                panel = self.axes_[place]
+                self._draw_bracket(panel, inside, drawing.OTHERS)
+                drawing.set_log_levels(panel, self.n_resources[inside])
+                number = drawing.count_of(len(np.unique(self.candidate[inside])), "candidate")
+                lines = filter(None, [label, number, self._without_score(inside)])
+                panel.set_title("\n".join(lines), fontsize="medium")
+            else:
+                self._draw_bracket(self.ax_, inside, shades[place], label)
         self.ax_.set_ylabel(drawing.wrapped(self.score_label))
         n_below = drawing.clip(self.ax_.set_ylim, self.score)
-        self._add_notes(f"{n_below} below the axis" if n_below else "")
-        self._add_legend()
+        below = f"{n_below} below the axis" if n_below else ""
+        if has_panels:
+            self.figure_.supxlabel(self.resource_label, fontsize="medium")
+            self.ax_.text(0.03, 0.02, below, transform=self.ax_.transAxes, fontsize="small")
+        else:
+            drawing.set_log_levels(self.ax_, self.n_resources)
+            self.ax_.set_xlabel(self.resource_label)
+            drawing.note(self.ax_, below, self._without_score(slice(None)))
+        last = self.axes_[-1]
+        if self.best_candidate is not None:
+            label = f"winner, #{self.best_candidate}"
+            last.plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
+        if self.has_fewer_splits.any():
+            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
+            last.scatter([], [], **style, **HOLLOW)
+        if last.get_legend_handles_labels()[0]:
+            drawing.legend_beside(last)
         return self
 
-    def _draw_panel(self, ax: Axes, bracket: int) -> None:
-        """Draw a bracket on its own axes."""
-        inside = self.bracket == bracket
-        self._draw_bracket(ax, inside, drawing.OTHERS, "candidates")
-        drawing.set_log_levels(ax, self.n_resources[inside])
-        number = drawing.count_of(len(np.unique(self.candidate[inside])), "candidate")
-        lines = filter(None, [f"bracket {bracket}", number, self._without_score(inside)])
-        ax.set_title("\n".join(lines), fontsize="medium")
-
-    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: Color, label: str) -> None:
+    def _draw_bracket(self, ax: Axes, inside: np.ndarray, color: object, label: str = "") -> None:
         """Draw one bracket."""
         candidates = np.unique(self.candidate[inside])
         alpha = float(np.clip(8 / len(candidates), 0.3, 0.8))
         for candidate in candidates:
             rows = np.flatnonzero(inside & (self.candidate == candidate))
-            rows = rows[np.argsort(self.n_resources[rows])]
             style: Params = {"color": color, "alpha": alpha, "linewidth": 1.2, "zorder": 2}
             if candidate == self.best_candidate:
                 style = {"zorder": 3, **WINNERS}
@@ -160,36 +160,17 @@ class RungDisplay(Display):
             hollow = self.has_fewer_splits[rows]
             if hollow.any():
                 ax.scatter(x[hollow], y[hollow], edgecolors=style["color"], zorder=3, **HOLLOW)
-        ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
+        if label:
+            ax.plot([], [], color=color, marker="o", markersize=3.5, label=label)
 
-    def _without_score(self, inside: np.ndarray | slice = slice(None)) -> str:
+    def _without_score(self, inside: np.ndarray | slice) -> str:
         """Return a note on candidates without a score in one of their rungs."""
         n_without = len(np.unique(self.candidate[inside][np.isnan(self.score[inside])]))
         return f"{n_without} without score" if n_without else ""
 
-    def _add_notes(self, below: str) -> None:
-        """Say what is not drawn. The titles of panels say which candidates have no score."""
-        if len(self.axes_) == 1:
-            drawing.note(self.ax_, below, self._without_score())
-        elif below:
-            self.ax_.text(0.03, 0.02, below, transform=self.ax_.transAxes, fontsize="small")
 
-    def _add_legend(self) -> None:
-        handles: list[Artist] = []
-        if self.best_candidate is not None:
-            label = f"winner, #{self.best_candidate}"
-            handles += self.ax_.plot([], [], marker="o", markersize=3.5, label=label, **WINNERS)
-        if self.has_fewer_splits.any():
-            style: Params = {"edgecolors": drawing.OTHERS, "label": drawing.FEWER_SPLITS}
-            handles.append(self.ax_.scatter([], [], **style, **HOLLOW))
-        if len(self.axes_) == 1:
-            drawing.legend_beside(self.ax_)
-        elif handles:
-            drawing.legend_beside(self.axes_[-1], handles=handles)
-
-
-MAX_BOXES = 12
-"""A lane with more rungs than this is drawn as an area instead of boxes."""
+MAX_LABELLED = 12
+"""Maximum number of rungs that are labelled."""
 BOX = 0.16
 """Half the width of a box, in rungs."""
 
@@ -272,10 +253,9 @@ class BracketDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        if "bracket" in found.results:
-            amounts = np.unique(found.results["n_resources"])
-            lanes, columns = _bracket_lanes(found, amounts), [f"{a:.4g}" for a in amounts]
-            column_label = found.resource_label
+        if found.has_brackets:
+            lanes, column_label = _bracket_lanes(found), found.resource_label
+            columns = [f"{amount:.4g}" for amount in np.unique(found.results["n_resources"])]
         elif "stage" in found.results:
             lanes, column_label = [_stage_lane(found)], "stage"
             columns = [str(stage) for stage in lanes[0].column]
@@ -296,82 +276,57 @@ class BracketDisplay(Display):
         bottoms = np.cumsum([0.0, *(height + gap for height in heights)])
         ax = self._axes(ax, 7.2, float(np.clip(1.2 + 0.16 * bottoms[-1], 2.6, 12.0)))
         centers = bottoms[:-1] + np.array(heights) / 2
-        has_boxes, several = len(self.columns) <= MAX_BOXES, len(self.lanes) > 1
-        draw = _draw_boxes if has_boxes else _draw_area
+        several = len(self.lanes) > 1
         for lane, center in zip(self.lanes, centers.tolist(), strict=True):
-            is_marked = lane.has_winner and several
-            end = draw(ax, lane, center, drawing.WINNER if is_marked else drawing.OTHERS)
-            _write_score(ax, lane, end, center, drawing.WINNER if is_marked else drawing.GREY)
+            _draw_lane(ax, lane, center, is_marked=lane.has_winner and several)
         ax.set_yticks(centers, [lane.name for lane in self.lanes])
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
-        if has_boxes:
-            ax.set_xticks(range(len(self.columns)), self.columns)
-            ax.set_xlim(-0.5, max(len(self.columns), 3) - 0.2)
-        else:
-            ax.locator_params(axis="x", integer=True)
+        ticks = drawing.evenly(len(self.columns), MAX_LABELLED)
+        ax.set_xticks(ticks, [self.columns[place] for place in ticks])
+        ax.set_xlim(-0.5, max(len(self.columns), 3) - 0.2)
         ax.set_xlabel(self.column_label)
         ax.tick_params(axis="y", length=0)
-        for side in ("top", "right", "left"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["top", "right", "left"]].set_visible(False)
         winners = ", winner's in orange" if several else ""
         drawing.note(ax, f"numbers of candidates; right: best {self.score_label}{winners}")
         return self
 
 
-def _draw_boxes(ax: Axes, lane: Lane, center: float, color: str) -> float:
-    """Draw a lane, and return where it ends."""
-    half = np.sqrt(lane.n_candidates) / 2
-    for place, (x, n_candidates) in enumerate(zip(lane.column, lane.n_candidates, strict=True)):
-        box = [x - BOX, x + BOX]
-        ax.fill_between(box, center - half[place], center + half[place], color=color, lw=0)
-        ax.text(x, center - half[place] - 0.15, n_candidates, ha="center", va="bottom")
-        if place + 1 < len(lane.column):
-            # The band of promoted candidates starts at the middle of the box.
-            leaving = half[place] * lane.n_candidates[place + 1] / n_candidates
-            ends = np.array([leaving, half[place + 1]])
-            span = [x + BOX, lane.column[place + 1] - BOX]
-            ax.fill_between(span, center - ends, center + ends, color=drawing.PALE, lw=0, zorder=0)
-    return float(lane.column[-1] + BOX)
-
-
-def _draw_area(ax: Axes, lane: Lane, center: float, color: str) -> float:
-    """Draw a lane with too many rungs for boxes, and return where it ends."""
-    half = np.sqrt(lane.n_candidates) / 2
-    x = np.append(lane.column, lane.column[-1] + 1) - 0.5
-    low, high = (center + np.append(side, side[-1]) for side in (-half, half))
-    ax.fill_between(x, low, high, step="post", color=color, lw=0)
-    for place in np.unique(np.linspace(0, len(half) - 1, 6).round().astype(int)):
-        text = str(lane.n_candidates[place])
-        ax.text(lane.column[place], center - half[place] - 0.15, text, ha="center")
-    return float(x[-1])
-
-
-def _write_score(ax: Axes, lane: Lane, x: float, center: float, color: str) -> None:
+def _draw_lane(ax: Axes, lane: Lane, center: float, *, is_marked: bool) -> None:
+    """Draw boxes, the score, and bands of promoted candidates, which start at half the height."""
+    column, n_candidates = lane.column, lane.n_candidates
+    colors = (drawing.WINNER,) * 2 if is_marked else (drawing.OTHERS, drawing.GREY)
+    half = np.sqrt(n_candidates) / 2
+    leaving = half[:-1] * n_candidates[1:] / n_candidates[:-1]
+    boxes = column - BOX, column + BOX, half, half
+    bands = column[:-1] + BOX, column[1:] - BOX, leaving, half[1:]
+    for (left, right, *heights), fill in ((boxes, colors[0]), (bands, drawing.PALE)):
+        gap = np.full(len(left), np.nan)
+        x, height = (np.stack([*ends, gap], axis=1).ravel() for ends in ((left, right), heights))
+        ax.fill_between(x, center - height, center + height, color=fill, lw=0)
+    for place in drawing.evenly(len(column), MAX_LABELLED):
+        top = center - half[place] - 0.15
+        ax.text(column[place], top, n_candidates[place], ha="center", va="bottom")
     text = "no score on all splits" if np.isnan(lane.best_score) else f"{lane.best_score:.4g}"
-    style: Params = {"va": "center", "color": color, "fontsize": "small", "annotation_clip": False}
-    ax.annotate(text, (x, center), xytext=(6, 0), textcoords="offset points", **style)
+    style: Params = {"va": "center", "color": colors[1], "fontsize": "small"}
+    end = float(lane.column[-1] + BOX)
+    ax.annotate(text, (end, center), xytext=(6, 0), textcoords="offset points", **style)
 
 
-def _best_of(scores: np.ndarray) -> float:
-    return float(np.fmax.reduce(scores))  # NaN if all are
-
-
-def _bracket_lanes(found: FittedSearch, amounts: np.ndarray) -> list[Lane]:
+def _bracket_lanes(found: FittedSearch) -> list[Lane]:
     """Return a lane for each bracket of each loop, in the order of ``cv_results_``."""
     results = found.results
     means = np.where(found.has_fewer_splits(), np.nan, found.means())
     bracket = results["bracket"]
     loop = results.get("loop", np.zeros_like(bracket))
-    amount: np.ndarray = results["n_resources"]
-    column = np.searchsorted(amounts, amount)
-    several = len(np.unique(loop)) > 1
+    column = np.unique(results["n_resources"], return_inverse=True)[1]
     lanes = []
     for own_loop, minus_bracket in np.unique(np.stack([loop, -bracket], axis=1), axis=0):
         inside = (loop == own_loop) & (bracket == -minus_bracket)
         places, n_candidates = np.unique(column[inside], return_counts=True)
-        best_score = _best_of(means[inside & (column == places[-1])])
+        best_score = float(np.fmax.reduce(means[inside & (column == places[-1])]))
         has_winner = found.best_row is not None and bool(inside[found.best_row])
-        prefix = f"loop {own_loop}, " if several else ""
+        prefix = f"loop {own_loop}, " if loop.any() else ""
         name = f"{prefix}bracket {-minus_bracket}"
         lanes.append(Lane(name, places, n_candidates, best_score, has_winner))
     return lanes
@@ -382,5 +337,5 @@ def _stage_lane(found: FittedSearch) -> Lane:
     stage = found.results["stage"]
     stages = np.arange(max(int(stage.max()), 0) + 1)
     in_play = (stage[np.newaxis, :] >= stages[:, np.newaxis]).sum(axis=1)
-    last = stage == stage.max()
-    return Lane("candidates", stages, in_play, _best_of(found.means()[last]), True)
+    best_score = float(np.fmax.reduce(found.means()[stage == stage.max()]))
+    return Lane("candidates", stages, in_play, best_score, True)

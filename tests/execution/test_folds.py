@@ -13,7 +13,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._train_test_rows import Fold
+from sklearn_halving.execution._types import Fold
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.splits._stream import narrow
 

@@ -355,7 +355,7 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
     assert len(log.outcomes) >= 4
     assert all(pull.arm != 8 for pull in log.outcomes)
     if backend == "loky":
-        assert "fails_for_negative_quality" in str(info.value.__cause__)
+        assert "fails_for_negative_quality" in info.value.__notes__[0]
 
 
 def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(

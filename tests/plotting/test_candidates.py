@@ -155,10 +155,10 @@ def test_candidates_that_lack_the_parameter_are_left_out() -> None:
 
 
 def test_parameter_must_be_known(halving) -> None:
-    with pytest.raises(ValueError, match=r"must be one of 'quality'; got 'depth'"):
+    with pytest.raises(ValueError, match=r"must be one of 'quality', got 'depth'"):
         ParameterDisplay.from_estimator(halving, "depth")
     two = variance_halving({"quality": [0.1, 0.2], "n_steps": [1, 2]})
-    with pytest.raises(ValueError, match=r"must be one .*; got None"):
+    with pytest.raises(ValueError, match=r"must be one .*, got None"):
         ParameterDisplay.from_estimator(two)
 
 

@@ -1,23 +1,13 @@
-"""Displays over time: regret and workers."""
+"""Display over time: regret."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 
-from sklearn_halving.plotting import RegretDisplay, WorkerDisplay
-from sklearn_halving.plotting._cost import (
-    SCORING,
-    _lanes,
-    _leaders_of_pulls,
-    _leaders_of_rungs,
-    _without_pauses,
-)
-from sklearn_halving.plotting._drawing import OTHERS
+from sklearn_halving.plotting import RegretDisplay
+from sklearn_halving.plotting._candidates import _leaders_of_pulls, _leaders_of_rungs
 
 
 @pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])
@@ -74,52 +64,3 @@ def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:
     # Mean of all 0.828: 0 has (2.94 + 0.828) / 4 = 0.942, and 1 has (1 + 0.828) / 2 = 0.914.
     found = _leaders_of_pulls(history_of(candidates, scores, np.zeros(5)))
     assert found.tolist() == [0, 1, 1, 0, 0]
-
-
-# ------------------------------------------------------------------------------- workers
-
-
-def test_every_fit_is_on_the_timeline(rungs) -> None:
-    display = WorkerDisplay.from_estimator(rungs)
-    history = rungs.history_
-    assert len(display.start) == rungs.n_fits_
-    assert display.fit_time.sum() == pytest.approx(history["fit_time"].sum())
-    assert display.start[0] == 0
-    colors = [to_hex(bar.get_facecolor()) for bar in display.ax_.patches]
-    for color in (OTHERS, SCORING):
-        assert colors.count(color) == rungs.n_fits_
-    assert display.ax_.get_xlabel() == "seconds"
-
-
-def test_one_process_is_one_lane(halving) -> None:
-    assert not WorkerDisplay.from_estimator(halving).lane.any()
-
-
-spans = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 50)), min_size=1, max_size=30).map(
-    sorted
-)
-
-
-@given(spans)
-@settings(max_examples=60)
-def test_lanes_hold_one_fit_at_a_time_and_are_as_few_as_possible(found) -> None:
-    start, seconds = np.array(found).T
-    lanes, end = _lanes(start, seconds), start + seconds
-    for lane in np.unique(lanes):
-        inside = np.flatnonzero(lanes == lane)
-        assert (start[inside[1:]] >= end[inside[:-1]] - 2e-3).all()
-    most = max(((start <= t) & (end > t + 1e-3)).sum() for t in start)
-    assert len(np.unique(lanes)) == lanes.max() + 1 == max(most, 1)
-
-
-def test_long_pauses_are_cut_out() -> None:
-    started = np.array([1000.0, 1010.0, 90000.0, 90020.0])
-    start, pauses = _without_pauses(started, np.full(4, 10.0))
-    assert start.tolist() == [0, 10, 20, 40]
-    assert pauses.tolist() == [20]
-    # Ten seconds without a fit are not a pause where the work takes half a minute ...
-    assert not len(_without_pauses(np.array([0.0, 30.0]), np.array([20.0, 20.0]))[1])
-    # ... and what runs at the same time is no pause at all.
-    start, pauses = _without_pauses(np.array([0.0, 1.0, 500.0]), np.array([600.0, 2.0, 1.0]))
-    assert start.tolist() == [0, 1, 500]
-    assert not len(pauses)

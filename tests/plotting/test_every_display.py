@@ -16,11 +16,9 @@ from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
 from sklearn_halving.plotting import (
     BracketDisplay,
     ImportanceDisplay,
-    ParallelCoordinatesDisplay,
     ParameterPairDisplay,
     PullsDisplay,
     RungDisplay,
-    WorkerDisplay,
 )
 
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
@@ -39,7 +37,7 @@ def suits(display_class, search) -> bool:
         return "n_resources" in search.cv_results_
     if display_class is BracketDisplay:
         return "bracket" in search.cv_results_ or "stage" in search.cv_results_
-    if display_class in (ImportanceDisplay, ParallelCoordinatesDisplay):
+    if display_class is ImportanceDisplay:
         return len(search.cv_results_["candidate"]) > 1
     return display_class is not ParameterPairDisplay
 
@@ -127,9 +125,7 @@ def test_import_leaves_matplotlib_alone() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
-@pytest.mark.parametrize(
-    "display_class", [d for d in DISPLAYS if d not in (WorkerDisplay, ParameterPairDisplay)]
-)
+@every_display_of_one
 def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
     display = display_class.from_estimator(metrics)
     other = display_class.from_estimator(metrics, metric="gain")
@@ -138,7 +134,7 @@ def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
         assert any("loss" in one for one in text)
         assert not any("gain" in one for one in text)
     assert type(other) is display_class
-    with pytest.raises(ValueError, match=r"metric of .* one of 'gain', 'loss'; got 'f1'"):
+    with pytest.raises(ValueError, match=r"metric of .* one of 'gain', 'loss', got 'f1'"):
         display_class.from_estimator(metrics, metric="f1")
 
 

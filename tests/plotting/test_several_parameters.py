@@ -1,4 +1,4 @@
-"""Displays of several parameters: importance, pairs, parallel coordinates."""
+"""Displays of several parameters: importance and pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from plotting.searches import X, Y, hyperband
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import (
     ImportanceDisplay,
-    ParallelCoordinatesDisplay,
     ParameterPairDisplay,
 )
 from sklearn_halving.plotting._drawing import score_range
@@ -58,19 +57,6 @@ def test_a_pair_is_that_of_the_most_important_parameters_by_default(search):
     assert {axis.name for axis in display.axes} == set(ranking[:2])
 
 
-def test_lines_of_parallel_coordinates_are_candidates(search):
-    display = ParallelCoordinatesDisplay.from_estimator(search)
-    assert sorted(display.label[:-1]) == ["n_steps", "quality", "seconds"]
-    assert (display.group == 2).sum() == 1
-    scores = display.position[:, -1]
-    assert (scores.min(), scores.max()) == (0, 1)
-    assert scores[display.group == 0].max() <= scores[display.group == 1].min()
-    place = display.label.index("seconds")
-    seconds = search.cv_results_["param_seconds"].astype(float)
-    assert display.ends[place] == (f"{seconds.min():.3g}", f"{seconds.max():.3g}")
-    assert 0.2 < np.median(display.position[:, place]) < 0.8  # of a logarithmic scale
-
-
 def test_a_search_that_is_interrupted_in_a_race_is_drawn():
     """No candidate with a score has it on all splits."""
     scores = iter([np.nan, *np.linspace(0.1, 0.9, 8)])
@@ -85,7 +71,7 @@ def test_a_search_that_is_interrupted_in_a_race_is_drawn():
     search = HyperbandSearchCV(Known(), SPACE, scoring=score, **options)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
-    ParallelCoordinatesDisplay.from_estimator(search)
+    ImportanceDisplay.from_estimator(search)
     ParameterPairDisplay.from_estimator(search)
 
 

@@ -2,42 +2,38 @@
 
 Both executors have the methods ``submit`` and ``wait_any``, and the property ``room``, the
 number of further jobs that can be used now. The code that runs in a worker is in `_worker`.
+
+joblib's backends do not report that the scheduler of a cluster is gone: the tasks that were sent
+to it just never return. `BackendWatch` finds out.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from queue import Empty, SimpleQueue
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
 
-from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, evaluated_pre_dispatch
+from sklearn_halving._unstable_joblib import (
+    JoblibSession,
+    LostWorkerError,
+    evaluated_pre_dispatch,
+    start_on_loop,
+)
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
-from sklearn_halving.execution.workers._guard import (
-    POLL_SECONDS,
-    PROCESSES,
-    check_limits,
-    guarded_chunk,
-    guarded_jobs,
-)
-from sklearn_halving.execution.workers._lost_backend import BackendWatch
-from sklearn_halving.execution.workers._worker import (
-    ChunkResult,
-    evaluate_chunk,
-    evaluate_jobs,
-    evaluate_with_model,
-    packed,
-    packed_chunk,
-    shared_arrays,
-)
+from sklearn_halving.execution.workers import _guard, _worker
 
 CHUNK_SECONDS = 0.1
 """Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
@@ -51,6 +47,15 @@ LARGE_CHUNK = 2**17
 """Chunks with more bytes than this, because of their models, bypass the scheduler of Dask."""
 MAX_IN_VAIN = 5
 """Maximum number of losses of workers in a row without any pull that returns."""
+
+GRACE_SECONDS = 5.0
+"""A scheduler that cannot be reached for this long counts as gone. It may be restarting before."""
+ANSWER_SECONDS = 5.0
+"""Longest wait for an answer of the scheduler."""
+SILENT_SECONDS = 60.0
+"""After this time without an answer of the scheduler, a warning says so."""
+CONNECT_SECONDS = 1.0
+"""Longest wait for a connection with the head of Ray."""
 
 
 @contextmanager
@@ -69,7 +74,7 @@ def open_executor(
     ValueError
         If the platform does not support a limit.
     """
-    check_limits(limits)
+    _guard.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         executor: Executor
@@ -94,7 +99,7 @@ class SerialExecutor:
         self._limits = limits
         self._queue: deque[Job] = deque()
         self._token = uuid4().hex
-        self._packed = [] if limits == NO_LIMITS else packed(task)
+        self._packed = [] if limits == NO_LIMITS else _worker.packed(task)
 
     @property
     def room(self) -> int:
@@ -115,16 +120,16 @@ class SerialExecutor:
             return []
         job = self._queue.popleft()
         if not self._packed:
-            return [evaluate_with_model(self._task, job)]
-        chunk = packed_chunk(self._task, [job])
-        done = guarded_jobs(self._limits, chunk, self._token, *self._packed)
-        if (error := done.exception()) is not None:
-            raise error
+            return [_worker.evaluate_with_model(self._task, job)]
+        chunk = _worker.packed_chunk(self._task, [job])
+        done = _guard.guarded_jobs(self._limits, chunk, self._token, *self._packed)
+        if done.error is not None:
+            raise done.error
         return done.results
 
     def close(self) -> None:
         """Kill the process of the fits."""
-        PROCESSES.close(self._token)
+        _guard.PROCESSES.close(self._token)
 
 
 @dataclass
@@ -185,11 +190,6 @@ class ChunkQueue:
             chunk.append(self.waiting.popleft())
         return chunk, False
 
-    def clear(self) -> None:
-        """Remove all jobs."""
-        self.suspects.clear()
-        self.waiting.clear()
-
     def __len__(self) -> int:
         return len(self.waiting) + len(self.suspects)
 
@@ -197,6 +197,119 @@ class ChunkQueue:
         """Return the number of pulls of a level that take `CHUNK_SECONDS`; 1 if unknown."""
         seconds = self._seconds.get(level, CHUNK_SECONDS)
         return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))
+
+
+class BackendWatch:
+    """Detects that the cluster of a session is gone, or that nothing runs on it.
+
+    Parameters
+    ----------
+    session : JoblibSession
+        The workers. Only the clusters of Dask and Ray can be lost. The workers of other
+        backends belong to this process, which starts new ones.
+    """
+
+    def __init__(self, session: JoblibSession) -> None:
+        self._client: Any = session.client if session.library == "dask" else None
+        scheduler = getattr(self._client, "scheduler", None)
+        self._dask = getattr(scheduler, "address", "an unknown address")
+        self._ray_head: str | None = None
+        if session.library == "ray":
+            import ray
+
+            # Ray itself waits for its head for a minute and then ends the process of the search.
+            address = str(ray.get_runtime_context().gcs_address)
+            # Behind a proxy, for example, it cannot be reached from here.
+            self._ray_head = address if _accepts_connections(address) else None
+        self._unreachable_since = inf
+        self._asked: dict[str, tuple[Future[object], float]] = {}
+        self._has_warned = False
+
+    def cause_of_loss(self) -> str | None:
+        """Return why the cluster is gone; None if it is not, or if it may come back."""
+        problem, is_closed = None, False
+        status = "running" if self._client is None else self._client.status
+        if self._ray_head is not None and not _accepts_connections(self._ray_head):
+            problem = (
+                f"The head of Ray at {self._ray_head} is gone. Unless ray.shutdown() is called, "
+                "Ray ends this process within a minute"
+            )
+        elif status in ("closing", "closed"):  # it also closes itself without a scheduler
+            problem, is_closed = (
+                f"The client of the Dask scheduler at {self._dask} is closed",
+                True,
+            )
+        elif status != "running":
+            problem = f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
+        now = time.monotonic()
+        self._unreachable_since = inf if problem is None else min(self._unreachable_since, now)
+        is_gone = now - self._unreachable_since >= GRACE_SECONDS
+        return problem if is_gone or is_closed else None
+
+    def settle(self) -> str | None:
+        """Wait until the cluster can be reached or counts as gone; return why it is gone."""
+        while (cause := self.cause_of_loss()) is None and self._unreachable_since < inf:
+            time.sleep(0.1)
+        return cause
+
+    def runs_nothing(self) -> bool:
+        """Return whether a cluster is gone, has no workers, or does not answer for some time.
+
+        This is a reason to end a search only after a stop, when it waits for nothing but
+        running fits: a cluster may get new workers.
+        """
+        if self.cause_of_loss() is not None:
+            return True
+        has_workers = self._ask("ncores")
+        if has_workers is None:
+            return time.monotonic() - self._asked["ncores"][1] > ANSWER_SECONDS
+        return not has_workers
+
+    def has_workers(self) -> bool:
+        """Return whether the cluster has workers that accept data; waits a moment for the answer.
+
+        Workers that are paused because they have little memory left do not accept data.
+        """
+        has_workers = self._ask("ncores_running")
+        if has_workers is None:
+            wait([self._asked["ncores_running"][0]], ANSWER_SECONDS)
+            has_workers = self._ask("ncores_running")
+        return bool(has_workers)
+
+    def warn_of_silence(self) -> None:
+        """Warn once if the scheduler of Dask has not answered for a minute."""
+        is_silent = self._ask("identity") is None and not self._has_warned
+        if is_silent and time.monotonic() - self._asked["identity"][1] > SILENT_SECONDS:
+            self._has_warned = True
+            warn_user(
+                f"The Dask scheduler at {self._dask} has not answered for {SILENT_SECONDS:g} "
+                "seconds. The search waits for it. Pressing Ctrl-C twice ends the search."
+            )
+
+    def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
+        """Ask the scheduler, for example whether there are workers; None until it answers."""
+        if self._client is None:
+            return True
+        scheduler = self._client.scheduler
+        if scheduler is None:  # the client is closed, or connects anew
+            return False
+        if question not in self._asked:
+            answer = start_on_loop(self._client, getattr(scheduler, question))
+            self._asked[question] = answer, time.monotonic()
+        answer, _ = self._asked[question]
+        if not answer.done():
+            return None
+        del self._asked[question]
+        return answer.exception() is None and bool(answer.result())
+
+
+def _accepts_connections(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with closing(socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 class JoblibExecutor:
@@ -246,7 +359,8 @@ class JoblibExecutor:
 
     def stop(self) -> None:
         """Send no further job, and wait only for the chunks that workers have started."""
-        self._queue.clear()
+        self._queue.suspects.clear()
+        self._queue.waiting.clear()
         if self._awaited is None:
             keys = list(self._sent)  # workers start them in the order of sending
             self._awaited = set(keys[: self._session.n_workers])
@@ -274,14 +388,14 @@ class JoblibExecutor:
                 return results
             if self._error is not None:
                 raise self._error
-            left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            left = _guard.POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
-            results = self._receive_next(min(left, POLL_SECONDS)) + self._receive_returned()
+            results = self._receive_next(min(left, _guard.POLL_SECONDS)) + self._receive_returned()
 
     def close(self) -> None:
         """Kill the processes of fits. Those of other workers exit by themselves."""
-        PROCESSES.close(self._token)
+        _guard.PROCESSES.close(self._token)
 
     def _must_wait(self) -> bool:
         """Return whether to wait for chunks; after `stop`, end the workers if none is running."""
@@ -315,14 +429,15 @@ class JoblibExecutor:
 
     def _call(
         self, chunk: list[Job], *, is_guarded: bool
-    ) -> tuple[Callable[..., ChunkResult], list[object]]:
+    ) -> tuple[Callable[..., _worker.ChunkResult], list[object]]:
         """Return the function and the arguments for evaluating a chunk in a worker."""
         if self._session.shares_memory and not is_guarded:
-            return evaluate_jobs, [self._task, chunk]
+            return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
-            self._shared = shared_arrays(packed(self._task), self._session)
-        function = partial(guarded_chunk, self._limits) if is_guarded else evaluate_chunk
-        content = packed_chunk(self._task, chunk)
+            self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
+        guarded = partial(_guard.guarded_chunk, self._limits)
+        function = guarded if is_guarded else _worker.evaluate_chunk
+        content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:
             # Its scheduler keeps the arguments of a call, but sends an array to the worker alone.
             content = np.frombuffer(content, dtype=np.uint8)
@@ -352,9 +467,9 @@ class JoblibExecutor:
             self._session.abandon()
             if self._awaited is None:  # a search that has stopped ends with its results anyway
                 self._error = self._error or ConnectionError(
-                    f"{cause}. The fits that were running are lost; all fits that returned before "
-                    "are kept: cv_results_, history_ and best_* are set from them. Connect to a "
-                    "running cluster, or call fit outside of parallel_config to use this machine."
+                    f"{cause}. Running fits are lost; those that returned before are "
+                    "kept in cv_results_, history_ and best_*. Connect to a running cluster, or "
+                    "call fit outside of parallel_config to use this machine."
                 )
         return cause is not None
 
@@ -363,16 +478,16 @@ class JoblibExecutor:
         if chunk is None:  # the chunk belonged to workers that were given up
             return []
         try:
-            done: ChunkResult = self._session.result(handle)
+            done: _worker.ChunkResult = self._session.result(handle)
         except LostWorkerError as loss:
             self._queue.suspects.extend(chunk)
             self._loss = loss
             return []
         except Exception as error:  # noqa: BLE001 - `wait_any` raises it later
-            done = ChunkResult([], error)
+            done = _worker.ChunkResult([], error)
         self._n_in_vain = 0
         self._queue.release(chunk, done.results)
-        self._error = self._error or done.exception()
+        self._error = self._error or done.error
         return done.results
 
     def _recover(self, loss: LostWorkerError) -> list[Result]:
@@ -385,9 +500,8 @@ class JoblibExecutor:
         self._n_in_vain += 1
         if self._n_in_vain > MAX_IN_VAIN:
             raise RuntimeError(
-                f"The workers were lost {self._n_in_vain} times in a row, without a finished fit "
-                f"in between. Last cause: {loss}. Find out what ends them. Often it is the "
-                "system, because it is out of memory, or the cluster."
+                f"The workers were lost {self._n_in_vain} times in a row without a finished fit "
+                f"in between ({loss}). Often the system ends them, because it is out of memory."
             ) from loss.error
         if loss.is_broken:
             self._session.reopen()

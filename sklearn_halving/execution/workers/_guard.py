@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_result, pull_text
 from sklearn_halving.execution._types import Job, PullLimits, Result
@@ -70,11 +71,9 @@ serve(pipe)
 
 def check_limits(limits: PullLimits) -> None:
     """Raise if there is a memory limit and this platform does not support it."""
-    if limits.memory is not None and sys.platform != "linux":
-        raise ValueError(
-            "memory_limit must be None on this platform: only Linux lets a process limit its "
-            "memory. Leave it out, or run the workers in containers with a limit of their own."
-        )
+    can_limit = limits.memory is None or sys.platform == "linux"
+    rule = "be None on this platform: only Linux lets a process limit its memory"
+    refuse_unless(can_limit, "memory_limit", rule, limits.memory)
 
 
 @dataclass(eq=False)
@@ -128,8 +127,7 @@ class FitProcess:
         if answer is None:
             self.kill()
             return None
-        result: ChunkResult = pickle.loads(answer)
-        return result
+        return pickle.loads(answer)
 
     def kill(self, seconds: float = 0.0) -> int:
         """Kill the process unless it ends within ``seconds``; return its exit code."""
@@ -156,8 +154,7 @@ def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
         left -= POLL_SECONDS
         if left <= 0:
             return None
-    message: bytes = pipe.recv_bytes()
-    return message
+    return pipe.recv_bytes()
 
 
 def _started() -> tuple[subprocess.Popen[bytes], Connection]:
@@ -168,12 +165,11 @@ def _started() -> tuple[subprocess.Popen[bytes], Connection]:
     """
     ours, theirs = Pipe()
     handle = theirs.fileno()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"pass_fds": [handle]}
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
-        options["startupinfo"] = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
-    else:
-        options["pass_fds"] = [handle]
+        info = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+        options = {"startupinfo": info}
     command = [sys.executable, "-c", START, str(handle)]
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
@@ -274,10 +270,8 @@ def _guarded(
             result = process.run(request, limits.seconds)
             if result is not None:
                 return result
-            error: Exception = TimeoutError(
-                f"The fit took longer than fit_timeout={limits.seconds} seconds, and its process "
-                "was ended. A larger fit_timeout gives it more time."
-            )
+            text = f"The fit took longer than fit_timeout={limits.seconds} seconds."
+            error: Exception = TimeoutError(text)
         except EndedError as ended:
             if token in PROCESSES.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None
@@ -285,18 +279,15 @@ def _guarded(
             n_starts += not ended.has_begun  # it may have been idle for too long
             if n_starts == MAX_STARTS:
                 raise RuntimeError(
-                    "A process for fits with fit_timeout or memory_limit, or after one that "
-                    f"killed its worker, ended {MAX_STARTS} times before it began one "
-                    f"({_exit_text(ended.exit_code)}). Its output on stderr shows the reason. "
-                    "Often a module of the estimator cannot be imported, or the system is out of "
-                    "memory."
+                    f"The process of a fit ended {MAX_STARTS} times before it began "
+                    f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
+                    "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
             if n_deaths < MAX_DEATHS:
                 continue
             error = ChildProcessError(
                 f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
-                f"({_exit_text(ended.exit_code)}). The system kills a process when memory runs "
-                "out; fewer workers or smaller models need less."
+                f"({_exit_text(ended.exit_code)}), perhaps because memory ran out."
             )
         finally:
             PROCESSES.put_back(process)

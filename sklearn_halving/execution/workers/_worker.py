@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from traceback import format_exc
+from traceback import format_exception
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,10 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
     every worker would copy them. The candidates are not included: each chunk brings those that
     it needs.
     """
-    _take_script_along()
+    # A child of multiprocessing imports the user's script under a name that workers cannot import.
+    script = sys.modules.get("__main__")
+    if script is not None and script.__name__ == "__mp_main__":
+        cloudpickle.register_pickle_by_value(script)
     task = replace(task, candidates=())
     large: list[np.ndarray] = []
     data = cloudpickle.dumps(
@@ -55,22 +58,11 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
     return [*(np.frombuffer(bytes_, dtype=np.uint8) for bytes_ in contents), *large]
 
 
-def _take_script_along() -> None:
-    """Pickle the definitions of the user's script by value in a child of multiprocessing.
-
-    Such a child imports the script under another name, and workers cannot import that name.
-    """
-    script = sys.modules.get("__main__")
-    if script is not None and script.__name__ == "__mp_main__":
-        cloudpickle.register_pickle_by_value(script)
-
-
 def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
     """Return jobs and the parameters of their candidates as bytes."""
     params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
     # Pickled here, because not every backend can pickle definitions of a user's script.
-    content: Chunk = cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
-    return content
+    return cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
 
 
 @dataclass(frozen=True)
@@ -176,26 +168,11 @@ def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
         raise LostWorkerError(error, is_broken=False) from error
 
 
-class RemoteError(Exception):
-    """The cause of an exception that was raised in a worker; shows the worker's traceback."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
 class ChunkResult(NamedTuple):
-    """The results of a chunk, and the exception that ended it early, with its traceback."""
+    """The results of a chunk, and the exception that ended it early."""
 
     results: list[Result]
     error: Exception | None = None
-    traceback: str | None = None
-
-    def exception(self) -> Exception | None:
-        """Return the exception; its cause is the traceback in the worker."""
-        error = self.error
-        if error is not None and error.__traceback__ is None and self.traceback is not None:
-            error.__cause__ = RemoteError(self.traceback)
-        return error
 
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
@@ -218,7 +195,15 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     with config_context(**task.config), warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
         done = _evaluated(jobs, partial(_evaluate_remotely, task))
-    return done if done.error is None else done._replace(error=_sendable(done.error))
+    if (error := done.error) is None:
+        return done
+    text = "".join(format_exception(error))
+    try:
+        pickle.loads(cloudpickle.dumps(error))
+    except Exception:  # noqa: BLE001 - an exception that cannot be sent would break the pool
+        error = RuntimeError(repr(error))
+    error.add_note(f"It was raised in a worker:\n{text}")
+    return done._replace(error=error)
 
 
 def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
@@ -227,7 +212,7 @@ def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkR
         try:
             results.append(evaluate_job(job))
         except Exception as error:  # noqa: BLE001 - raised by the search
-            return ChunkResult(results, error, format_exc())
+            return ChunkResult(results, error)
     return ChunkResult(results)
 
 
@@ -239,18 +224,6 @@ def leave_interrupts_to_the_search() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and multiprocessing.current_process().name != "MainProcess":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _sendable(error: Exception) -> Exception:
-    """Return an exception, or its repr in a RuntimeError if it cannot be sent.
-
-    One that cannot be unpickled would break the pool.
-    """
-    try:
-        pickle.loads(cloudpickle.dumps(error))
-    except Exception:  # noqa: BLE001 - the class of the exception may raise anything
-        return RuntimeError(repr(error))
-    return error
 
 
 def evaluate_with_model(task: EvaluationTask, job: Job) -> Result:

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._unstable_imports import num_samples
-from sklearn_halving.execution._train_test_rows import (
+from sklearn_halving.execution._types import (
     Fold,
     Folds,
     HeldOutRows,

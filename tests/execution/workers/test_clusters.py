@@ -29,7 +29,7 @@ from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving._unstable_joblib import JoblibSession
 from sklearn_halving.execution._types import PullLimits
-from sklearn_halving.execution.workers._lost_backend import BackendWatch
+from sklearn_halving.execution.workers._executors import BackendWatch
 
 X = np.random.default_rng(0).random((90, 2))
 y = np.arange(90) % 2

@@ -185,7 +185,7 @@ def test_an_exception_is_raised_with_the_traceback_of_its_process() -> None:
     task = make_task(Known(), [1.0, -1.0], scorer=fails_for_negative_quality, error_score="raise")
     with pytest.raises(ZeroDivisionError, match="the scorer fails") as info:
         outcomes_of(task, None, IN_TIME)
-    assert "fails_for_negative_quality" in str(info.value.__cause__)
+    assert "fails_for_negative_quality" in info.value.__notes__[0]
 
 
 # ----------------------------------------------------------------- processes that are killed

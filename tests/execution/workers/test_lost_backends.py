@@ -23,7 +23,7 @@ from joblib.externals.loky import reusable_executor
 from doubles import Known
 from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution.workers import _lost_backend
+from sklearn_halving.execution.workers import _executors
 
 pytestmark = [
     pytest.mark.slow,
@@ -200,7 +200,7 @@ class TestDask:
     def test_a_frozen_scheduler_is_noticed_and_a_time_budget_holds(
         self, dask: DaskProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_lost_backend, "SILENT_SECONDS", 2.0)
+        monkeypatch.setattr(_executors, "SILENT_SECONDS", 2.0)
         search = search_in(tmp_path, time_budget=15.0, estimator__seconds=1.0, refit=False)
         began = time.monotonic()
         with (
