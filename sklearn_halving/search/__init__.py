@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn_halving.search._bandit import BanditSearchCV
     from sklearn_halving.search._bayes_gap import BayesGapSearchCV
-    from sklearn_halving.search._candidate_model import (
-        candidate_covariance,
-        candidate_features,
-    )
+    from sklearn_halving.search._candidate_model import candidate_covariance, candidate_features
     from sklearn_halving.search._hyperband import HyperbandSearchCV
     from sklearn_halving.search._variance_halving import VarianceHalvingSearchCV
 

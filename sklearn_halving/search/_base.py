@@ -38,18 +38,8 @@ from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
-from sklearn_halving.search._parameters import (
-    FitInputs,
-    SharedParameters,
-    check_inputs,
-    limits_of,
-)
-from sklearn_halving.search._run import (
-    Run,
-    fix_rounds_of_winner,
-    make_result_table,
-    report_doubt,
-)
+from sklearn_halving.search._parameters import FitInputs, SharedParameters, check_inputs, limits_of
+from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates, draw_candidates
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    ClosedRung,
-    PolicyDescription,
-    Problem,
-    Pull,
-)
+from sklearn_halving.policies._types import NO_ARM, ClosedRung, PolicyDescription, Problem, Pull
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.timed._standing import Standing
 

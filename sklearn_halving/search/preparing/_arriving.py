@@ -16,12 +16,7 @@ import numpy as np
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving.policies._types import ClosedRung
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.samplers import (
-    GaussianProcessSampler,
-    Sampler,
-    Space,
-    Told,
-)
+from sklearn_halving.samplers import GaussianProcessSampler, Sampler, Space, Told
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
