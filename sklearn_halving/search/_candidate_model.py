@@ -260,11 +260,6 @@ class ParameterFamily(KernelFamily):
     def __post_init__(self) -> None:
         """Skip the checks of users' input."""
 
-    @property
-    def has_numbers(self) -> bool:
-        """Whether a numeric parameter varies. Only these have a single column."""
-        return bool((np.bincount(self.parameter) == 1).any())
-
     def scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
         """Return points divided by the length scales. The branch is not changed."""
         scaled = points.copy()
@@ -339,7 +334,8 @@ def make_prior(
         parameter=features.parameter,
         steepness=over_branches(steepness, branch_correlation),
     )
-    if len(candidates) > 1 and not family.has_numbers:
+    n_columns = np.bincount(features.parameter)
+    if len(candidates) > 1 and not (n_columns == 1).any():  # only a number has a single column
         warn_user(NO_NUMBERS)
     return family
 

@@ -300,9 +300,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
                     "one bracket starts every candidate. Use brackets='all', or leave n_loops out."
                 )
             return self._grid_policy(setup)
+        chosen = self.brackets if isinstance(self.brackets, str) else tuple(self.brackets)
         loop = Hyperband(
             factor=self._bracket_factor,
-            brackets="all" if self._chooses_plan else _as_brackets(self.brackets),
+            brackets="all" if self._chooses_plan else chosen,
             max_eliminations=setup.levels.n_eliminations,
             early_repetitions=self._n_early_splits(setup.splits),
             brackets_in_play=None if setup.sampler is None else BRACKETS_IN_PLAY,
@@ -396,10 +397,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
                 f"search starts {n_started} of them. Without n_candidates and with "
                 "brackets='auto' and sampler='auto', the defaults, it starts all of them."
             )
-
-
-def _as_brackets(brackets: str | Sequence[int]) -> str | Sequence[int]:
-    return brackets if isinstance(brackets, str) else tuple(brackets)
 
 
 def _widest_bracket(loop: Hyperband, setup: Setup, n_candidates: int) -> int:
