@@ -227,7 +227,7 @@ class BackendWatch:
 
     def cause_of_loss(self) -> str | None:
         """Return why the cluster is gone; None if it is not, or if it may come back."""
-        problem, is_closed = None, False
+        problem = None
         status = "running" if self._client is None else self._client.status
         if self._ray_head is not None and not _accepts_connections(self._ray_head):
             problem = (
@@ -235,16 +235,13 @@ class BackendWatch:
                 "Ray ends this process within a minute"
             )
         elif status in ("closing", "closed"):  # it also closes itself without a scheduler
-            problem, is_closed = (
-                f"The client of the Dask scheduler at {self._dask} is closed",
-                True,
-            )
+            problem = f"The client of the Dask scheduler at {self._dask} was closed"
         elif status != "running":
             problem = f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
         now = time.monotonic()
         self._unreachable_since = inf if problem is None else min(self._unreachable_since, now)
         is_gone = now - self._unreachable_since >= GRACE_SECONDS
-        return problem if is_gone or is_closed else None
+        return problem if is_gone or status in ("closing", "closed") else None
 
     def settle(self) -> str | None:
         """Wait until the cluster can be reached or counts as gone; return why it is gone."""
