@@ -58,7 +58,7 @@ from sklearn_halving.search.reporting._tables import (
     result_rows,
     take_rows,
 )
-from sklearn_halving.search.watching import _failures as failures
+from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._mlflow import logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport

@@ -41,7 +41,10 @@ from sklearn_halving.search.reporting._tables import (
     pulled_means,
     ranks,
 )
-from sklearn_halving.search.watching._failures import stopped_message, warn_of_first_failures
+from sklearn_halving.search.watching._failure_messages import (
+    stopped_message,
+    warn_of_first_failures,
+)
 
 SILENT_SECONDS = 60.0
 N_SILENT = 3

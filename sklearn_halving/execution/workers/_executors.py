@@ -33,7 +33,7 @@ from sklearn_halving._unstable_joblib import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
-from sklearn_halving.execution.workers import _guard, _worker
+from sklearn_halving.execution.workers import _limits, _worker
 
 CHUNK_SECONDS = 0.1
 """Target duration of a chunk. Shorter pulls are sent together to reduce the overhead."""
@@ -67,14 +67,14 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    Pulls that have limits run in a process that their worker may kill; see `_guard`.
+    Pulls that have limits run in a process that their worker may kill; see `_limits`.
 
     Raises
     ------
     ValueError
         If the platform does not support a limit.
     """
-    _guard.check_limits(limits)
+    _limits.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         executor: Executor
@@ -122,14 +122,14 @@ class SerialExecutor:
         if not self._packed:
             return [_worker.evaluate_with_model(self._task, job)]
         chunk = _worker.packed_chunk(self._task, [job])
-        done = _guard.guarded_jobs(self._limits, chunk, self._token, *self._packed)
+        done = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
         if done.error is not None:
             raise done.error
         return done.results
 
     def close(self) -> None:
         """Kill the process of the fits."""
-        _guard.PROCESSES.close(self._token)
+        _limits.PROCESSES.close(self._token)
 
 
 @dataclass
@@ -385,14 +385,15 @@ class JoblibExecutor:
                 return results
             if self._error is not None:
                 raise self._error
-            left = _guard.POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            left = _limits.POLL_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._must_wait():
                 return []
-            results = self._receive_next(min(left, _guard.POLL_SECONDS)) + self._receive_returned()
+            results = self._receive_next(min(left, _limits.POLL_SECONDS))
+            results += self._receive_returned()
 
     def close(self) -> None:
         """Kill the processes of fits. Those of other workers exit by themselves."""
-        _guard.PROCESSES.close(self._token)
+        _limits.PROCESSES.close(self._token)
 
     def _must_wait(self) -> bool:
         """Return whether to wait for chunks; after `stop`, end the workers if none is running."""
@@ -432,7 +433,7 @@ class JoblibExecutor:
             return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
             self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
-        guarded = partial(_guard.guarded_chunk, self._limits)
+        guarded = partial(_limits.guarded_chunk, self._limits)
         function = guarded if is_guarded else _worker.evaluate_chunk
         content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:

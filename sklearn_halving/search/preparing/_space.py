@@ -26,7 +26,6 @@ from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import dimension_of, value_key
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
-from sklearn_halving.spaces import first_candidates_for, space_for
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
@@ -310,6 +309,9 @@ def search_space(
     """
     values, given = parameters.param_distributions, parameters.initial_candidates
     if isinstance(values, str) and values == "auto":
+        # Slow to import: it loads the linear models of scikit-learn.
+        from sklearn_halving.spaces import first_candidates_for, space_for
+
         values = space_for(parameters.estimator, inputs.X, inputs.y)
         values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
         if given is None:

@@ -64,7 +64,7 @@ from multiprocessing import connection
 make = getattr(connection, "Connection", None) or connection.PipeConnection
 pipe = make(int(sys.argv[1]))
 sys.path[:] = pipe.recv()
-from sklearn_halving.execution.workers._guard import serve
+from sklearn_halving.execution.workers._limits import serve
 serve(pipe)
 """
 

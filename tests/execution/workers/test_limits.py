@@ -21,7 +21,7 @@ from sklearn_halving.execution._types import (
     PullLimits,
     Result,
 )
-from sklearn_halving.execution.workers import _executors, _guard
+from sklearn_halving.execution.workers import _executors, _limits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull
 
@@ -39,7 +39,7 @@ IN_TIME = PullLimits(seconds=2.0)
 def test_what_kills_its_worker_fails_alone(backend: str) -> None:
     with parallel_config(backend):
         found = check_faults({8.0: "kill"}, {8.0: "signal 9, SIGKILL"})
-    assert f"{_guard.MAX_DEATHS} times" in str(found[7].error)
+    assert f"{_limits.MAX_DEATHS} times" in str(found[7].error)
 
 
 def kill_a_worker() -> bool:
@@ -193,7 +193,7 @@ def test_an_exception_is_raised_with_the_traceback_of_its_process() -> None:
 
 def test_no_process_outlives_its_search() -> None:
     task = make_task(Faulty(faults={3.0: "raise"}), QUALITIES, error_score="raise")
-    started: list[_guard.FitProcess] = []
+    started: list[_limits.FitProcess] = []
 
     def pull_until_it_fails() -> None:
         with open_executor(task, None, "2*n_jobs", IN_TIME) as executor:
@@ -201,13 +201,13 @@ def test_no_process_outlives_its_search() -> None:
                 executor.submit(Job(Pull(arm, 1, 0)))
             while True:
                 executor.wait_any()
-                started[:] = _guard.PROCESSES.processes
+                started[:] = _limits.PROCESSES.processes
 
     with pytest.raises(ValueError, match="a fault"):
         pull_until_it_fails()
     assert len(started) == 1
     assert not started[0].is_running
-    assert _guard.PROCESSES.processes == []
+    assert _limits.PROCESSES.processes == []
 
 
 STOPPED = """
@@ -249,10 +249,10 @@ from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull
 
 def end():
-    while not _guard.PROCESSES.processes:
+    while not _limits.PROCESSES.processes:
         time.sleep(0.01)
     time.sleep(0.5)
-    print(_guard.PROCESSES.processes[0]._process.pid, flush=True)
+    print(_limits.PROCESSES.processes[0]._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=end, daemon=True).start()
