@@ -1,5 +1,7 @@
 """Policies decide which arm to pull next, with an ask/tell interface. NumPy and SciPy only.
 
+Their names for `BanditSearchCV` are in `search/_bandit`.
+
 Rungs and brackets, planned in advance
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`, `InfiniteHorizonHalving`,
     `GridHalving`, `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`

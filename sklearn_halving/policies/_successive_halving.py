@@ -50,7 +50,8 @@ def promotion_keys(
 
     The arms with the largest means are promoted. Ties go to the arm with the smaller number in
     ``tie_break``, or to the smaller arm. Another rule changes only this function: for a lower
-    confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means.
+    confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means. `TimedHalving`
+    has no rungs, and a rule of its own.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """What users pass: the parameters that all searches share, and the arguments of `fit`.
 
 To add a parameter to all searches, add it to the four constructors, and add its type and its
-documentation to `SharedParameters`.
+documentation to `SharedParameters`. If it may differ when a search is resumed, add it to `FREE` in
+`preparing/_checkpoint`.
 """
 
 from __future__ import annotations

@@ -47,6 +47,12 @@ def test_every_parameter_is_documented_in_order_with_its_default(search_class):
 
 
 @parametrize_searches
+def test_a_shared_parameter_is_in_every_constructor(search_class):
+    shared = {name for name, _ in entries(SharedParameters, "Parameters")}
+    assert shared - signature(search_class).parameters.keys() == set()
+
+
+@parametrize_searches
 def test_every_attribute_of_a_fitted_search_is_documented_once(search_class):
     names = [name for name, _ in entries(search_class, "Attributes")]
     assert len(names) == len(set(names))

@@ -1,4 +1,7 @@
-"""Warnings and errors about failed fits, missing scores, and searches that were stopped."""
+"""Warnings and errors about failed fits, missing scores, and searches that were stopped.
+
+What score a failed fit gets is decided in `execution/_evaluation`.
+"""
 
 from __future__ import annotations
 
