@@ -50,7 +50,12 @@ from sklearn_halving.search.preparing._setup import (
     make_plan,
     seed_of,
 )
-from sklearn_halving.search.reporting._summary import Findings, search_html, summary_text
+from sklearn_halving.search.reporting._summary import (
+    LEAST_COMPARED,
+    Findings,
+    search_html,
+    summary_text,
+)
 from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
@@ -130,7 +135,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         Warns
         -----
         UserWarning
-            If the search was stopped early; the warning says how many candidates were not fitted.
+            If the search was stopped early; the warning says how many candidates were fitted.
             If all mean scores are NaN; the first candidate with the largest resource is then
             chosen, similarly to GridSearchCV.
         """
@@ -484,7 +489,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
-        keeps_time = run.prepared.plan.description.keeps_time
+        n_tried = len({outcome.pull.arm for outcome in run.outcomes})
+        keeps_time = run.prepared.plan.description.keeps_time and n_tried >= LEAST_COMPARED
         if not (run.stopped_by == "policy" or (run.stopped_by == "time_budget" and keeps_time)):
             warn_user(run.stopped_message())
 

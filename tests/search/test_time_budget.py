@@ -65,6 +65,7 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert "stopped by time_budget='2s'" in search.summary()
 
 
+@pytest.mark.filterwarnings("ignore:The search was stopped by time_budget")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     ("cv", "groups"),
@@ -114,8 +115,7 @@ def test_initial_candidates_are_fitted_in_full():
 
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
     estimator = Timed(seconds=0.3)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Models are fitted from scratch")
+    with pytest.warns(UserWarning, match=r"stopped by time_budget=0\.9 .* of 2 candidates"):
         search = search_of(estimator, resource="n_units", time_budget=0.9).fit(X, Y)
     assert search.best_estimator_.n_units == 30
     assert search.best_params_["n_units"] == 30

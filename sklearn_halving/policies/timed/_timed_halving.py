@@ -303,6 +303,8 @@ class TimedGame:
 
     def ended_by(self) -> Sequence[str]:
         """Return why the play ended."""
+        if self._fails():
+            return ("all of the first fits failed",)
         if len(self.full.keys() | self.failed) >= self.n_arms:
             return ("all candidates were tried",)
         if self._is_settled():

@@ -310,7 +310,8 @@ class Findings:
     def _chosen(self) -> Iterator[str]:
         winner, results = self.winner, self.results
         if winner is None:
-            yield self._no_winner()
+            has_score = np.isfinite(self.rows["score"]).any()
+            yield "none was chosen" if has_score else "none: no candidate has a score"
             return
         place = f"candidate {winner['candidate']}, rank {winner['rank']:,} of {len(self.rows):,}"
         yield f"{place} in cv_results_: {self._scored(winner)}"
@@ -334,18 +335,6 @@ class Findings:
             known = [text for text in texts if not text.endswith("no score")]
             if known:
                 yield ", ".join(known)
-
-    def _no_winner(self) -> str:
-        """Return why there is no winner, and which candidate is the best by each metric."""
-        results, best = self.results, []
-        for name in self.metrics:
-            row = results[f"rank_test_{name}"].argmin()
-            score = results[f"mean_test_{name}"][row]
-            if np.isfinite(score):
-                best.append(f"{name} {score_text(score)} (candidate {results['candidate'][row]})")
-        if not best:
-            return "none: no candidate has a score"
-        return f"none was chosen; the best by each metric: {', '.join(best)}"
 
     def _scored(self, row: Row) -> str:
         """Return the score of a candidate, with its spread and its amount of the resource."""

@@ -190,7 +190,6 @@ def stopped_message(
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     way_out = f" {RESUME}" if has_checkpoint else ""
     return (
-        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of {n_fitted:,} of "
-        f"the {counted(len(task.candidates), 'planned candidate')}. The best of those with a "
-        f"score is chosen.{way_out}"
+        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of "
+        f"{counted(n_fitted, 'candidate')}. The best of those with a score is chosen.{way_out}"
     )

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import ceil, inf, isnan, nan
+from math import inf, isnan, nan
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
@@ -20,7 +20,7 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 N_LINES = 10
-"""Number of lines of a search without rungs, if its length is known."""
+"""Number of lines of a search without rungs, if its number of fits or its time is known."""
 FIRST_LINE = 10
 """Fits before the first line if the length is unknown; doubled for each further line."""
 
@@ -112,7 +112,7 @@ class Progress(PullObserver):
     began: float = field(default_factory=time.monotonic)
     _n_replayed: int = 0
     _is_replaying: bool = False
-    _next_line: int = 0
+    _n_lines: int = 0
     _n_compared: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set), init=False)
     """Numbers of splits on which candidates are compared at each level."""
     _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
@@ -135,7 +135,6 @@ class Progress(PullObserver):
         """Plan the parts, and write the first lines."""
         self.parts = parts_of(self.plan)
         self.n_planned = self.plan.n_fits
-        self._next_line = next_line(0, self.n_planned)
         for part in self.parts.values():
             self._n_compared[part.level].add(part.n_splits)
         has_deadline = self.deadline < inf
@@ -167,10 +166,22 @@ class Progress(PullObserver):
                 self._racing.add(path)
             if self._part.n_left == 0:
                 self._end_rung(path, self._part)
-        elif self.n_fits >= self._next_line:
-            self._next_line = next_line(self.n_fits, self.n_planned)
+        elif self._n_lines_due() > self._n_lines:
+            self._n_lines = self._n_lines_due()
             self._write_line()
         return self._stops
+
+    def _n_lines_due(self) -> int:
+        """Return how many lines a search without rungs has written by now.
+
+        There is one for each tenth of the fits or of the time, or each time the fits double.
+        """
+        if self.n_planned is not None:
+            return N_LINES * self.n_fits // max(1, self.n_planned)
+        if self.deadline < inf:
+            passed = time.monotonic() - self.began
+            return int(N_LINES * passed / max(self.deadline - self.began, 1e-9))
+        return (self.n_fits // FIRST_LINE).bit_length()
 
     def tell(self) -> None:
         """Check whether a race has ended after the policy received rewards."""
@@ -303,16 +314,6 @@ class Progress(PullObserver):
         if ended_by:
             line += f", stopped by {ended_by}"
         self._write(f"{line}; chosen: {chosen}" if chosen else line)
-
-
-def next_line(n_fits: int, n_planned: int | None) -> int:
-    """Return the number of fits after which a search without rungs writes a line."""
-    if n_planned is not None:
-        return ceil(n_planned * (N_LINES * n_fits // max(1, n_planned) + 1) / N_LINES)
-    line = FIRST_LINE
-    while line <= n_fits:
-        line *= 2
-    return line
 
 
 def headline(plan: SearchPlan, at_most: str) -> str:

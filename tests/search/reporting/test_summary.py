@@ -75,8 +75,7 @@ def test_several_metrics(search_class):
     assert "also: large 0.5" in text
 
     text = " ".join(search.set_params(refit=False).fit(*data()).summary().split())
-    assert "winner none was chosen; the best by each metric: large 0.5" in text
-    assert "other -0.1 (candidate" in text
+    assert "winner none was chosen" in text
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
