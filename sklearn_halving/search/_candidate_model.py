@@ -334,8 +334,9 @@ def make_prior(
         parameter=features.parameter,
         steepness=over_branches(steepness, branch_correlation),
     )
-    n_columns = np.bincount(features.parameter)
-    if len(candidates) > 1 and not (n_columns == 1).any():  # only a number has a single column
+    # The columns of the categories of a parameter have the same sum for all candidates.
+    sums = features.matrix @ np.eye(len(features.names))[features.parameter]
+    if len(candidates) > 1 and (np.ptp(sums, axis=0) < 1e-9).all():
         warn_user(NO_NUMBERS)
     return family
 
