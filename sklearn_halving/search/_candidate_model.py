@@ -184,8 +184,9 @@ def _scaled(numbers: Sequence[Any], given: Any) -> FloatArray:
     """Return numbers between 0 and 1: by their distribution, or by their rank in the list."""
     dimension = dimension_of("", given)
     if isinstance(dimension, Uniform | Continuous | Whole):
-        shares = np.array([dimension.coordinate_of(number) for number in numbers])
-        return np.where(np.isnan(shares), NEUTRAL, shares)  # initial, and outside of the range
+        # A number outside of the range, of an initial candidate, is at the end of it.
+        shares = [(dimension.coordinate_of(number), number) for number in numbers]
+        return np.array([given.cdf(n) if np.isnan(x) else x for x, n in shares], np.float64)
     known = dimension.values if isinstance(dimension, Choices) else numbers
     different = np.unique([float(value) for value in known if is_finite_number(value)])
     if len(different) < 2:
