@@ -369,8 +369,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         summary : str
             Lines of at most 88 characters: the number of candidates and the cost, compared with a
             GridSearchCV of the same candidates; the reason for the end of the search; a line for
-            each bracket or stage; the winner and the runner-up; and the failed fits. Except for
-            the times, the text is the same for the same search.
+            each bracket; the best candidates and the winner; and the failed fits. Except for the
+            times, the text is the same for the same search.
 
         Raises
         ------
