@@ -188,6 +188,6 @@ def stopped_message(
     way_out = f" {RESUME}" if has_checkpoint else ""
     return (
         f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of {n_fitted:,} of "
-        f"the {counted(len(task.candidates), 'planned candidate')}. The best of those with a "
-        f"score is chosen.{way_out}"
+        f"at most {counted(len(task.candidates), 'candidate')}. The best of those with a score is "
+        f"chosen.{way_out}"
     )
