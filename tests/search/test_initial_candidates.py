@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from scipy.stats import loguniform, uniform
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, data, numbered, small
 from search.resuming import Steady
@@ -67,6 +70,15 @@ def test_they_are_in_the_brackets_that_eliminate_the_fewest(sampler):
     params = dict(zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True))
     assert {params[arm]["value"] for arm in in_full} == {2.0, 3.0, 4.0}
     assert search.best_params_["value"] in (4.0, 8.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_equal_estimator_is_that_of_the_grid(seed):
+    pipeline = Pipeline([("model", SVC())])
+    grid = {"model": [SVC(), GaussianNB(), DecisionTreeClassifier()]}
+    params = {"initial_candidates": [{"model": SVC()}], "time_budget": "1h", "random_state": seed}
+    search = HyperbandSearchCV(pipeline, grid, **params).fit(*data())
+    assert {id(params["model"]) for params in tried(search)} == set(map(id, grid["model"]))
 
 
 @pytest.mark.parametrize("space", [{"value": [0.1, 0.4]}, {"value": uniform(0, 1)}])

@@ -235,10 +235,8 @@ class BackendWatch:
                 "Ray ends this process within a minute"
             )
         elif status in ("closing", "closed"):  # it also closes itself without a scheduler
-            problem, is_closed = (
-                f"The client of the Dask scheduler at {self._dask} is closed",
-                True,
-            )
+            problem = f"The client of the Dask scheduler at {self._dask} is closed"
+            is_closed = True
         elif status != "running":
             problem = f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
         now = time.monotonic()
