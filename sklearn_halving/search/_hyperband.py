@@ -342,9 +342,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         if setup.resource.subsamples_rows and self.min_resources == "auto":
             first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
         space = setup.space
-        n_most = self.n_candidates
-        if not space.is_grid:
-            n_most = self.n_loops * (n_most or N_WITHOUT_HALVING)
+        n_drawn = self.n_loops * (self.n_candidates or N_WITHOUT_HALVING)
+        n_most = self.n_candidates if space.is_grid else n_drawn
         n_arms = min(n for n in (n_most, space.size) if n is not None)
         check_number(n_arms)
         return GridHalving(

@@ -79,6 +79,8 @@ def test_an_equal_estimator_is_that_of_the_grid(seed):
     params = {"initial_candidates": [{"model": SVC()}], "time_budget": "1h", "random_state": seed}
     search = HyperbandSearchCV(pipeline, grid, **params).fit(*data())
     assert {id(params["model"]) for params in tried(search)} == set(map(id, grid["model"]))
+    first, *_ = tried(search.set_params(initial_candidates=None).fit(*data()))
+    assert first == {"model": grid["model"][0]}, "the estimator's own"
 
 
 @pytest.mark.parametrize("space", [{"value": [0.1, 0.4]}, {"value": uniform(0, 1)}])

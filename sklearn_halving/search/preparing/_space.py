@@ -372,7 +372,8 @@ def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace
     A parameter whose value in the estimator lies outside of its range has the middle of the range.
     With a list of dicts, it is in the dict that has the fewest of these.
     """
-    nearest = [_nearest(one_dict, estimator.get_params()) for one_dict in space.distributions]
+    own = {name: _as_listed(name, v, space) for name, v in estimator.get_params().items()}
+    nearest = [_nearest(one_dict, own) for one_dict in space.distributions]
     return SearchSpace(space.distributions, [min(nearest, key=lambda found: found[0])[1]])
 
 
