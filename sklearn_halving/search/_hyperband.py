@@ -389,7 +389,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         """Warn if candidates of a grid are left out."""
         # Those of a sampler do not exist yet. It does not repeat any while there are others.
         n_started = plan.problem.n_arms if setup.sampler is not None else n_different(candidates)
-        if n_started == setup.space.size:
+        if setup.space.size in (n_started, max(plan.n_of_bracket)):
             return
         n_all = setup.space.n_different_in_grid
         if n_started < n_all:
