@@ -148,7 +148,6 @@ BAD_INPUT = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:The grid has")
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     estimator, space, params, message = BAD_INPUT[case]
