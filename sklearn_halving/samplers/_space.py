@@ -270,7 +270,8 @@ def value_key(value: object) -> Hashable:
 def is_finite_number(value: Any) -> TypeGuard[float]:
     """Return whether a value is a finite number, but not a boolean."""
     is_real = isinstance(value, (int, float, np.integer, np.floating))
-    return is_real and not isinstance(value, bool) and bool(np.isfinite(value))
+    # NumPy has no `isfinite` for integers of more than 64 bits.
+    return is_real and not isinstance(value, bool) and bool(-np.inf < value < np.inf)
 
 
 @dataclass(frozen=True)

@@ -374,8 +374,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         summary : str
             Lines of at most 88 characters: the number of candidates and the cost, compared with a
             GridSearchCV of the same candidates; the reason for the end of the search; a line for
-            each bracket or stage; the winner and the runner-up; and the failed fits. Except for
-            the times, the text is the same for the same search.
+            each bracket; the best candidates and the winner; and the failed fits. Except for the
+            times, the text is the same for the same search.
 
         Raises
         ------
@@ -429,14 +429,10 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         if not hasattr(self, "cv_results_"):
             return False
         if self.refit and not hasattr(self, "best_estimator_"):
-            stopped_by, has_choice = (
-                getattr(self, "stopped_by_", ""),
-                hasattr(self, "best_params_"),
-            )
-            has_journal, name = self.checkpoint is not None, type(self).__name__
-            raise NotFittedError(
-                failures.no_refit_message(name, stopped_by, has_choice, has_journal)
-            )
+            stopped_by, name = getattr(self, "stopped_by_", ""), type(self).__name__
+            has_choice, has_journal = hasattr(self, "best_params_"), self.checkpoint is not None
+            message = failures.no_refit_message(name, stopped_by, has_choice, has_journal)
+            raise NotFittedError(message)
         return True
 
     def _save_results(self, run: Run, error: BaseException) -> None:

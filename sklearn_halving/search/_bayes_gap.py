@@ -24,7 +24,7 @@ from sklearn_halving.search._parameters import (
 )
 from sklearn_halving.search.preparing._arriving import check_candidates
 from sklearn_halving.search.preparing._levels import choose_levels
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._plan import SearchPlan, fronts_of
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import SearchSpace
 from sklearn_halving.search.preparing._splits import SearchSplits, streamed_splits
@@ -217,12 +217,10 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     ) -> Sequence[t.Params]:
         """Return the candidates of the model, spread evenly if the distributions allow it."""
         n_initial, evenly = len(space.initial), None
+        fronts = fronts_of(n_initial, [n_drawn], [0])  # raises if there are too many
         if space.size is None:
             evenly = draw_evenly(space.distributions, n_drawn - n_initial, rng)
-        if evenly is None:
-            drawn = space.draw([n_drawn], rng, [range(n_initial)] if n_initial else ())
-        else:
-            drawn = (*space.initial, *evenly)
+        drawn = space.draw([n_drawn], rng, fronts) if evenly is None else (*space.initial, *evenly)
         check_candidates(self.estimator, drawn)
         return drawn
 

@@ -184,8 +184,9 @@ def _scaled(numbers: Sequence[Any], given: Any) -> FloatArray:
     """Return numbers between 0 and 1: by their distribution, or by their rank in the list."""
     dimension = dimension_of("", given)
     if isinstance(dimension, Uniform | Continuous | Whole):
-        shares = np.array([dimension.coordinate_of(number) for number in numbers])
-        return np.where(np.isnan(shares), NEUTRAL, shares)  # initial, and outside of the range
+        # A number outside of the range, of an initial candidate, is at the end of it.
+        shares = [(dimension.coordinate_of(number), number) for number in numbers]
+        return np.array([given.cdf(n) if np.isnan(x) else x for x, n in shares], np.float64)
     known = dimension.values if isinstance(dimension, Choices) else numbers
     different = np.unique([float(value) for value in known if is_finite_number(value)])
     if len(different) < 2:
@@ -334,8 +335,9 @@ def make_prior(
         parameter=features.parameter,
         steepness=over_branches(steepness, branch_correlation),
     )
-    n_columns = np.bincount(features.parameter)
-    if len(candidates) > 1 and not (n_columns == 1).any():  # only a number has a single column
+    # The columns of the categories of a parameter have the same sum for all candidates.
+    sums = features.matrix @ np.eye(len(features.names))[features.parameter]
+    if len(candidates) > 1 and (np.ptp(sums, axis=0) < 1e-9).all():
         warn_user(NO_NUMBERS)
     return family
 

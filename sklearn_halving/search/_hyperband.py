@@ -342,7 +342,8 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         if setup.resource.subsamples_rows and self.min_resources == "auto":
             first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
         space = setup.space
-        n_most = self.n_candidates or (None if space.is_grid else N_WITHOUT_HALVING)
+        n_drawn = self.n_loops * (self.n_candidates or N_WITHOUT_HALVING)
+        n_most = self.n_candidates if space.is_grid else n_drawn
         n_arms = min(n for n in (n_most, space.size) if n is not None)
         check_number(n_arms)
         return GridHalving(
@@ -388,7 +389,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         """Warn if candidates of a grid are left out."""
         # Those of a sampler do not exist yet. It does not repeat any while there are others.
         n_started = plan.problem.n_arms if setup.sampler is not None else n_different(candidates)
-        if n_started == setup.space.size:
+        if setup.space.size in (n_started, max(plan.n_of_bracket)):
             return
         n_all = setup.space.n_different_in_grid
         if n_started < n_all:

@@ -165,7 +165,6 @@ ALL = [
     for cls, cases in CASES.items()
     for i, case in enumerate(cases)
 ]
-pytestmark = pytest.mark.filterwarnings("ignore:The grid has 2 candidates")
 every_case = pytest.mark.parametrize("case", ALL)
 
 

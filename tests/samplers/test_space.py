@@ -73,6 +73,8 @@ def test_a_discrete_value_has_a_cell_as_wide_as_its_probability(name: str) -> No
     ("values", "expected"),
     [
         ([10, 0.1, 1], [0.1, 1, 10]),
+        ([10**20, 0.1, np.float32(3)], [0.1, 3, 10**20]),
+        ([np.inf, 3, -np.inf], [np.inf, 3, -np.inf]),
         (["b", "c", "a"], ["b", "c", "a"]),
         ([None, 3, 1], [None, 3, 1]),
     ],
@@ -81,7 +83,7 @@ def test_numbers_are_in_order_and_other_values_as_given(values: Any, expected: A
     space = Space.of({"a": values})
     at = [space.params_at(np.array([x]))["a"] for x in (0.1, 0.5, 0.9)]
     assert at == expected
-    assert space.dimensions[0].is_ordered == isinstance(expected[0], float)
+    assert space.dimensions[0].is_ordered == (expected[0] == 0.1)
 
 
 def test_estimators_and_arrays_are_themselves() -> None:

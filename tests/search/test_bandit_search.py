@@ -91,7 +91,7 @@ class TwoEach:
         },
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*left out", "ignore:At least")
+@pytest.mark.filterwarnings("ignore:.*left out")
 def test_asynchronous_promotion_gives_the_same_for_any_workers_and_after_a_resume(
     options, tmp_path
 ):

@@ -216,4 +216,5 @@ def test_a_model_without_numbers_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         surface_search(categories | {"b": [0, 1, 2]}).plan(X, y)
+        surface_search(categories | {"b": [None, 1, 2]}).plan(X, y)
         gap_search(np.eye(8), categories).plan(X, y)

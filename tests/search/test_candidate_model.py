@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bernoulli, loguniform, randint, uniform
+from scipy.stats import bernoulli, loguniform, poisson, randint, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.model_selection import ParameterGrid
@@ -71,6 +71,14 @@ def matrix_of(prior):
 )
 def test_lists_of_numbers(values, expected):
     np.testing.assert_allclose(column(values), expected, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "given", [[1, 10, 100], loguniform(1, 100), uniform(1, 99), randint(1, 101), poisson(10)]
+)
+def test_initial_numbers_outside_of_the_range_are_at_its_ends(given):
+    low, middle, high = candidate_features([{"a": a} for a in (-5, 10, 1e4)], {"a": given})[:, 0]
+    assert low == 0 < middle < high == 1
 
 
 class Fair:

@@ -184,7 +184,7 @@ def test_a_failing_fit_counts_and_is_named(search_class):
 
 
 @parametrize_searches
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Some rungs had fewer")
+@pytest.mark.filterwarnings("ignore:One or more")
 @pytest.mark.parametrize("refit", [True, False])
 def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
     search_class, refit
@@ -209,7 +209,7 @@ def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
     assert ": no score in" in search.summary()
 
 
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Some rungs had fewer")
+@pytest.mark.filterwarnings("ignore:One or more")
 def test_no_candidate_is_chosen_if_none_has_a_score_with_the_largest_resource():
     def score(estimator, X, y):
         return np.nan if estimator.n_rows_ >= 40 else estimator.value

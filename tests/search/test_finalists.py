@@ -40,7 +40,7 @@ def test_equal_finalists_count_once():
     assert search.best_probability_ > 0.85
 
 
-@pytest.mark.filterwarnings("ignore:.*are left out", "ignore:The grid has")
+@pytest.mark.filterwarnings("ignore:.*are left out")
 def test_nothing_is_known_of_a_single_finalist():
     search = search_of(0.1, brackets="most_exploratory")
     last = search.cv_results_["iter"].max()

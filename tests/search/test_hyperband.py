@@ -148,7 +148,6 @@ BAD_INPUT = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:The grid has")
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     estimator, space, params, message = BAD_INPUT[case]
@@ -290,6 +289,12 @@ def test_with_one_level_candidates_race_and_cost_as_much_as_the_brackets_of_larg
         plan = search.plan(*table(100))
     assert plan["n_candidates"].tolist() == [40, 14]
     assert plan["n_fits"].tolist() == [80, 42]
+
+
+def test_with_one_level_more_loops_try_more_candidates():
+    for n_candidates, n_loops, n_tried in ((4, 1, 4), (4, 3, 12), (None, 2, 80)):
+        search = loops_of(n_loops, min_resources=40).set_params(n_candidates=n_candidates)
+        assert search.plan(*numbered(60))["n_candidates"].max() == n_tried
 
 
 # ------------------------------------------------------------------------------------------- loops

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 from scipy.stats import loguniform, uniform
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, data, numbered, small
 from search.resuming import Steady
 from sklearn_halving import (
+    BanditSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
@@ -66,6 +70,29 @@ def test_they_are_in_the_brackets_that_eliminate_the_fewest(sampler):
     params = dict(zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True))
     assert {params[arm]["value"] for arm in in_full} == {2.0, 3.0, 4.0}
     assert search.best_params_["value"] in (4.0, 8.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_equal_estimator_is_that_of_the_grid(seed):
+    pipeline = Pipeline([("model", SVC())])
+    grid = {"model": [SVC(), GaussianNB(), DecisionTreeClassifier()]}
+    params = {"initial_candidates": [{"model": SVC()}], "time_budget": "1h", "random_state": seed}
+    search = HyperbandSearchCV(pipeline, grid, **params).fit(*data())
+    assert {id(params["model"]) for params in tried(search)} == set(map(id, grid["model"]))
+    first, *_ = tried(search.set_params(initial_candidates=None).fit(*data()))
+    assert first == {"model": grid["model"][0]}, "the estimator's own"
+
+
+@pytest.mark.parametrize("space", [{"value": [0.1, 0.4]}, {"value": uniform(0, 1)}])
+@parametrize_searches
+def test_more_than_the_search_starts_are_refused(search_class, space):
+    given = [{"value": value} for value in (1.0, 2.0, 3.0, 4.0)]
+    search = small(search_class, Steady(), space, n_candidates=2, initial_candidates=given)
+    for sampler in ("random", "gaussian_process"):
+        if search_class is BanditSearchCV and sampler != "random":
+            continue  # its policy chooses among given candidates
+        with pytest.raises(ValueError, match="has 4 candidates, but the search starts only 2"):
+            search.set_params(sampler=sampler).fit(X, Y)
 
 
 @pytest.mark.walk

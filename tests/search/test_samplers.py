@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import Constant
+from search.common import SEARCHES, Constant, small
 from search.resuming import Steady, found, table
 from search.sampling import KINDS, SAMPLERS, SPACE, X, Y, sampled
 from sklearn_halving import (
@@ -196,6 +196,16 @@ class Fixed:
 
     def propose(self, told, n, rng):
         return self.made
+
+
+def test_only_one_search_has_no_auto():
+    for search_class in SEARCHES:
+        search = small(search_class, Steady(), SPACE, sampler="auto")
+        if search_class is BanditSearchCV:
+            with pytest.raises(ValueError, match="Only BanditSearchCV has no 'auto'"):
+                search.plan(X, Y)
+        else:
+            search.plan(X, Y)
 
 
 @pytest.mark.parametrize("of", [halving_of, race_of, gap_of])

@@ -24,7 +24,6 @@ def tree_search(**params):
 # ------------------------------------------------------------------------------------- budget
 
 
-@pytest.mark.filterwarnings("ignore:n_fits=.* is too small for allocation='ucb'")
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize("n_fits", [24, 25, 40, 61])
 def test_the_budget_is_spent_and_never_exceeded(allocation, n_fits):

@@ -306,9 +306,9 @@ class TimedGame:
         if self._fails():
             return ("all of the first fits failed",)
         if len(self.full.keys() | self.failed) >= self.n_arms:
-            return ("all candidates were tried",)
+            return ("the end of the space: all candidates were tried",)
         if self._is_settled():
-            return ("the last two thirds of the candidates gained less than the noise",)
+            return ("the last two thirds of the candidates, which gained less than the noise",)
         return ()
 
     @property

@@ -45,7 +45,7 @@ def resolve_sampler(sampler: object) -> Sampler | None:
     names = ", ".join(map(repr, ["random", *SAMPLERS]))
     raise ValueError(
         f"sampler must be one of {names}, or an object with the method of "
-        f"sklearn_halving.samplers.Sampler; got {sampler!r}. 'auto' is for HyperbandSearchCV only."
+        f"sklearn_halving.samplers.Sampler; got {sampler!r}. Only BanditSearchCV has no 'auto'."
     )
 
 

@@ -327,7 +327,8 @@ def search_space(
                 f"{params!r} at position {place}."
             )
         # The rows of another search may contain the resource, which the search itself sets.
-        own = {name: v for name, v in params.items() if name not in resource.params_at(1)}
+        free = params.keys() - resource.params_at(1).keys()
+        own = {name: _as_listed(name, params[name], space) for name in sorted(free)}
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
         message = f"{must}{{name!r}} at position {place}."
         complete = _completed(own, estimator_with(parameters.estimator, own, message), space)
@@ -337,6 +338,15 @@ def search_space(
     resource.check(parameters.estimator, space.names)
     _check_whole_numbers(parameters.estimator, space)
     return space
+
+
+def _as_listed(name: str, value: object, space: SearchSpace) -> object:
+    """Return the object of a list of the space that equals an object, such as an estimator."""
+    if value is None or isinstance(value, str | int | float | np.generic):
+        return value
+    wanted = content_hash(value)
+    lists = [v for d in space.distributions if not hasattr(v := d.get(name, ()), "rvs")]
+    return next((v for values in lists for v in values if content_hash(v) == wanted), value)
 
 
 def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
@@ -364,7 +374,8 @@ def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace
     A parameter whose value in the estimator lies outside of its range has the middle of the range.
     With a list of dicts, it is in the dict that has the fewest of these.
     """
-    nearest = [_nearest(one_dict, estimator.get_params()) for one_dict in space.distributions]
+    own = {name: _as_listed(name, v, space) for name, v in estimator.get_params().items()}
+    nearest = [_nearest(one_dict, own) for one_dict in space.distributions]
     return SearchSpace(space.distributions, [min(nearest, key=lambda found: found[0])[1]])
 
 

@@ -98,15 +98,15 @@ class EarlyRungs:
         def is_like_all(rows: Rows) -> bool:
             return not are_drawn or _is_like_all(classes, target, rows)
 
-        has_like_folds, n_telling = is_like_all(np.concatenate(tests[:2])), len(tests)
-        for n_splits in range(len(tests), 0, -1):
-            rows = np.concatenate(tests[:n_splits])
-            n_least = TELLING_PER_CLASS
+        def is_telling(n_splits: int) -> bool:
+            rows, n_least = np.concatenate(tests[:n_splits]), TELLING_PER_CLASS
             if classes is not None:
                 n_least = int(np.bincount(classes[rows], minlength=n_classes).min())
-            if len(rows) < TELLING_ROWS or n_least < TELLING_PER_CLASS:
-                break
-            n_telling = n_splits if is_like_all(rows) else n_telling
+            is_enough = len(rows) >= TELLING_ROWS and n_least >= TELLING_PER_CLASS
+            return is_enough and is_like_all(rows)
+
+        n_telling = next(filter(is_telling, range(1, len(tests))), len(tests))
+        has_like_folds = is_like_all(np.concatenate(tests[:2]))
         return cls(n_telling, has_like_folds, n_columns, n_classes)
 
     def row_floors(self, n_train: int) -> tuple[int, int]:

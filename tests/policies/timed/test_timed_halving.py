@@ -158,12 +158,12 @@ def test_all_of_a_small_space_is_pulled_in_full_and_then_the_play_ends():
     assert {pull.arm for pull in found.at(TOP)} == set(range(12))
     assert found.seconds < 12 + 12 + 12 * 4
     assert found.regret == 0
-    assert found.ended_by == ("all candidates were tried",)
+    assert found.ended_by == ("the end of the space: all candidates were tried",)
 
 
 def test_the_play_ends_if_more_arms_gain_nothing():
     found = play(1e6, share=0.9, reward=lambda pull: 0.5)
-    assert "gained less than the noise" in found.ended_by[0]
+    assert "two thirds of the candidates, which gained less than the noise" in found.ended_by[0]
     assert found.seconds < 1000
 
 

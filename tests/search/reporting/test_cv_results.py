@@ -62,9 +62,7 @@ def columns_of(search_class, **params) -> set[str]:
     return set(search.fit(X, y).cv_results_)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The grid has 4 candidates", "ignore:There are only 4 cand", "ignore:.*left out"
-)
+@pytest.mark.filterwarnings("ignore:There are only 4 cand", "ignore:.*left out")
 def test_every_column_is_in_the_table_of_columns_and_the_other_way_round() -> None:
     several = {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}
     rows = TrainingSize(rescale={"min_samples_leaf": "inverse"})

@@ -15,7 +15,6 @@ parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 ignore_failures = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.FitFailedWarning",
     "ignore:.*are non-finite",
-    "ignore:Some rungs had fewer",
 )
 DEPTHS = {"max_depth": list(range(1, 13)), "min_samples_leaf": [1, 3, 9]}
 TREE = DecisionTreeClassifier(random_state=0)
