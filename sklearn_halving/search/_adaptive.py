@@ -15,7 +15,7 @@ from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._parameters import (
+from sklearn_halving.search._shared_parameters import (
     FitInputs,
     PositiveFloat,
     PositiveInt,

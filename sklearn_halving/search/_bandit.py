@@ -18,7 +18,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import AdaptiveSearchCV
-from sklearn_halving.search._parameters import (
+from sklearn_halving.search._shared_parameters import (
     FitInputs,
     PositiveFloat,
     PositiveInt,

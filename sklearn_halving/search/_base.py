@@ -38,8 +38,13 @@ from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
-from sklearn_halving.search._parameters import FitInputs, SharedParameters, check_inputs, limits_of
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
+from sklearn_halving.search._shared_parameters import (
+    FitInputs,
+    SharedParameters,
+    check_inputs,
+    limits_of,
+)
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates, draw_candidates
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
@@ -50,12 +55,7 @@ from sklearn_halving.search.preparing._setup import (
     make_plan,
     seed_of,
 )
-from sklearn_halving.search.reporting._summary import (
-    LEAST_COMPARED,
-    Findings,
-    search_html,
-    summary_text,
-)
+from sklearn_halving.search.reporting._summary import Findings, search_html, summary_text
 from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
@@ -486,7 +486,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         n_tried = len({outcome.pull.arm for outcome in run.outcomes})
-        keeps_time = run.prepared.plan.description.keeps_time and n_tried >= LEAST_COMPARED
+        keeps_time = run.prepared.plan.description.keeps_time and n_tried > failures.FEW_CANDIDATES
         if not (run.stopped_by == "policy" or (run.stopped_by == "time_budget" and keeps_time)):
             warn_user(run.stopped_message())
 

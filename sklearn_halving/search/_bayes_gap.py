@@ -16,7 +16,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._adaptive import FITS_OF_GRID_SEARCH, AdaptiveSearchCV
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
-from sklearn_halving.search._parameters import (
+from sklearn_halving.search._shared_parameters import (
     FitInputs,
     PositiveFloat,
     PositiveInt,

@@ -19,7 +19,7 @@ from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import RandomSampler, Sampler
 from sklearn_halving.search._base import BaseBanditSearchCV
-from sklearn_halving.search._parameters import (
+from sklearn_halving.search._shared_parameters import (
     FitInputs,
     PositiveFloat,
     PositiveInt,

@@ -22,7 +22,7 @@ from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
-from sklearn_halving.search._parameters import Reward
+from sklearn_halving.search._shared_parameters import Reward
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._setup import Prepared
 from sklearn_halving.search.preparing._space import first_of_each, n_different

@@ -18,7 +18,7 @@ from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._types import EvaluationTask, ListedFolds
-from sklearn_halving.search._parameters import read_seconds
+from sklearn_halving.search._shared_parameters import read_seconds
 from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._plan import SearchPlan

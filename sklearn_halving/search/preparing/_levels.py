@@ -9,7 +9,7 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
-from sklearn_halving.search._parameters import read_seconds
+from sklearn_halving.search._shared_parameters import read_seconds
 from sklearn_halving.search.preparing._splits import SearchSplits
 
 MAX_ELIMINATIONS = 4

@@ -19,7 +19,7 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Iterations, Resource
 from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._parameters import FitInputs
+from sklearn_halving.search._shared_parameters import FitInputs
 from sklearn_halving.search.preparing._arriving import ArrivingCandidates
 from sklearn_halving.search.preparing._content_hash import content_hash
 from sklearn_halving.search.preparing._levels import Levels

@@ -24,7 +24,7 @@ from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import dimension_of, value_key
-from sklearn_halving.search._parameters import FitInputs, SharedParameters
+from sklearn_halving.search._shared_parameters import FitInputs, SharedParameters
 from sklearn_halving.search.preparing._content_hash import content_hash
 
 MAX_REDRAWS = 1000

@@ -18,6 +18,8 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
 from sklearn_halving.search._formatting import counted
 
+FEW_CANDIDATES = 2
+"""A time budget that was enough for no more than these is worth a warning."""
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"

@@ -244,7 +244,7 @@ ORPHANED = """
 import os, signal, threading, time
 from doubles import Faulty, make_task
 from sklearn_halving.execution._types import Job, PullLimits
-from sklearn_halving.execution.workers import _guard
+from sklearn_halving.execution.workers import _limits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull
 

@@ -61,7 +61,7 @@ def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
     search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
     search.estimator.seconds = BUDGET
     with pytest.warns(
-        UserWarning, match=rf"by time_budget={BUDGET} .*after 6 fits of \d of at most"
+        UserWarning, match=rf"by time_budget={BUDGET} .*after 6 fits of \d candidates"
     ):
         search.fit(X, Y)
     assert search.stopped_by_ == "time_budget"
