@@ -90,18 +90,21 @@ def failed_result(
     """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
     sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    outcome = _unscored(task, job, sizes, error)
-    outcome = replace(outcome, started=started, fit_seconds=seconds)
+    outcome = _unscored(task, job, sizes, (started, seconds), error)
     _write_end(task, outcome)
     return Result(outcome)
 
 
 def _unscored(
-    task: EvaluationTask, job: Job, sizes: tuple[int, int], error: str | None
+    task: EvaluationTask,
+    job: Job,
+    sizes: tuple[int, int],
+    times: tuple[float, float],
+    error: str | None,
 ) -> Outcome:
-    """Return an outcome without times and scores; after an error, these are ``error_score``.
+    """Return an outcome without scores; after an error, these are ``error_score``.
 
-    ``sizes`` are the numbers of training and test rows.
+    ``sizes`` are the numbers of training and test rows, ``times`` start and seconds of the fit.
     """
     scores: Scores = np.nan
     if error is not None:
@@ -110,7 +113,7 @@ def _unscored(
             scores = dict.fromkeys(scorers, scores)
     train_scores = scores if task.return_train_score else None
     previous = 0 if job.model is None else job.levels[-1]
-    return Outcome(job.pull, scores, train_scores, 0.0, 0.0, 0.0, *sizes, previous, error)
+    return Outcome(job.pull, scores, train_scores, *times, 0.0, *sizes, previous, error)
 
 
 def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
@@ -214,9 +217,8 @@ def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
-    seconds = time.perf_counter() - clock
-    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), error)
-    outcome = replace(outcome, started=started, fit_seconds=seconds)
+    times = started, time.perf_counter() - clock
+    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), times, error)
     if held_out is not None and error is None:
         outcome = replace(outcome, n_rounds=rounds_found(estimator))
     # The copy of the training rows is released before the test rows are copied.
@@ -229,13 +231,13 @@ def _scored(task: EvaluationTask, fit: Fit, fold: Fold) -> Outcome:
     clock = time.perf_counter()
     errors: list[str] = []
     test = _part(task, fit.estimator, fold.test_rows(), fit.rows, task.score_params)
-    outcome = replace(fit.outcome, test_scores=scores_of(task, fit.estimator, test, errors))
+    scores: dict[str, Any] = {"test_scores": scores_of(task, fit.estimator, test, errors)}
     if fit.train is not None:
         params = method_params(task.X, params=task.score_params, indices=fit.rows)
         train = replace(fit.train, params=params)
-        outcome = replace(outcome, train_scores=scores_of(task, fit.estimator, train, errors))
-    seconds = time.perf_counter() - clock
-    return replace(outcome, score_seconds=seconds, score_error=errors[0] if errors else None)
+        scores["train_scores"] = scores_of(task, fit.estimator, train, errors)
+    seconds, error = time.perf_counter() - clock, errors[0] if errors else None
+    return replace(fit.outcome, **scores, score_seconds=seconds, score_error=error)
 
 
 @contextmanager

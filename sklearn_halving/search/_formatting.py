@@ -92,7 +92,5 @@ def short_names(params: Params) -> Params:
 
 def budget_text(budget: float | str | None) -> str:
     """Return the time budget as users write it, for messages; empty if there is none."""
-    if budget is None:
-        return ""
     unit = "" if isinstance(budget, str) else " (seconds)"
-    return f"time_budget={budget!r}{unit}"
+    return "" if budget is None else f"time_budget={budget!r}{unit}"

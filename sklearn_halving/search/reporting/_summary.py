@@ -325,10 +325,10 @@ class Findings:
         if others:
             yield f"also: {', '.join(others)}"
         if self.n_compared >= LEAST_COMPARED:
-            those = "finalists" if "bracket" in results else "candidates"
-            those = f"of being the best of the {self.n_compared} {those}"
+            those = f"{self.n_compared} {'finalists' if 'bracket' in results else 'candidates'}"
             texts = [
-                f"probability {those} {_probability_text(self.probability)}",
+                f"probability of being the best of the {those} "
+                f"{_probability_text(self.probability)}",
                 f"expected regret {score_text(self.regret)}",
                 f"score corrected for being chosen {score_text(self.corrected_score)}",
             ]
