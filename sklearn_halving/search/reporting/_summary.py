@@ -326,9 +326,9 @@ class Findings:
             yield f"also: {', '.join(others)}"
         if self.n_compared >= LEAST_COMPARED:
             those = f"{self.n_compared} {'finalists' if 'bracket' in results else 'candidates'}"
+            probability = _probability_text(self.probability)
             texts = [
-                f"probability of being the best of the {those} "
-                f"{_probability_text(self.probability)}",
+                f"probability of being the best of the {those} {probability}",
                 f"expected regret {score_text(self.regret)}",
                 f"score corrected for being chosen {score_text(self.corrected_score)}",
             ]
