@@ -341,8 +341,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         (True, {'ok'})
         """
         if not hasattr(self, "_record"):
-            name = type(self).__name__
-            raise AttributeError(f"This {name} is not fitted yet, so it has no history_.")
+            raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
         return make_history(self._record)
 
     @property
@@ -476,9 +475,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            n_candidates = len(run.task.candidates)
             raise ValueError(
-                failures.no_fit_message(run.prepared.policy, n_candidates, run.budget)
+                failures.no_fit_message(run.prepared.policy, len(run.task.candidates), run.budget)
             )
         failures.report_failures(run.task, run.outcomes)
         failures.report_lost_models(run.log.lost_models)
@@ -575,6 +573,6 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
 
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
-        found = [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]
-        for name in [*found, *(n for n in ("_record", "_table") if n in vars(self))]:
-            delattr(self, name)
+        for name in list(vars(self)):
+            if name in ("_record", "_table") or (name[-1] == "_" and name[0] != "_"):
+                delattr(self, name)

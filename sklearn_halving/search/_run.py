@@ -261,14 +261,17 @@ def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:
 def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     """Return one row for each candidate, ranked by its scores."""
     (results, overlap), metric = _with_errors(run, rows), run.metric
-    statistics = ChoiceStatistics.of(results, metric, rows.level, overlap)
+    compared, mean = results, f"mean_test_{metric}"
+    if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
+        has_enough = 2 * results["n_fits"] >= results["n_fits"].max()
+        compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
+    statistics = ChoiceStatistics.of(compared, metric, rows.level, overlap)
     results["probability_best"] = statistics.probability_best()
     is_winner = rows.arm == run.best_arm
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
         # The policy may choose another candidate, for example if it ignores earlier stages.
-        of_all = results[f"mean_test_{metric}"]
         group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
-        results[f"rank_test_{metric}"] = ranks(of_all, group)
+        results[f"rank_test_{metric}"] = ranks(results[mean], group)
     return ResultTable(results, statistics)
 
 

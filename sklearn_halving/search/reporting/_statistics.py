@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
     standard_errors,
     tail_factor,
 )
+from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting._tables import pulled_means
 from sklearn_halving.splits import corrected_variance_of_mean
 
@@ -181,7 +181,7 @@ def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
     """
     for name, values in {name: v for space in distributions for name, v in space.items()}.items():
         ends = _ends(values) if name in params and params[name] not in (0, 1) else None
-        if ends is None or not _is_number(params[name]):
+        if ends is None or not is_finite_number(params[name]):
             continue
         if params[name] <= ends[0]:
             yield f"{name} is at the lower end of its range: try smaller values, too"
@@ -195,8 +195,4 @@ def _ends(values: Any) -> tuple[float, float] | None:
         return values.ppf(AT_END), values.ppf(1 - AT_END)
     if hasattr(values, "rvs") or not 2 < len(values) <= MAX_LISTED:
         return None
-    return (min(values), max(values)) if all(map(_is_number, values)) else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return (min(values), max(values)) if all(map(is_finite_number, values)) else None

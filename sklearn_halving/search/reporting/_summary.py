@@ -298,7 +298,7 @@ class Findings:
             [
                 *(str(leader["rank"]), f"{leader['candidate']}{'*' * leader['is_best']}"),
                 *(f"{leader['n_all_fits']:,}", score_text(leader["score"])),
-                *([f"{leader['probability']:.2f}"] if is_known else []),
+                *([f"{leader['probability']:.2f}".replace("nan", "-")] if is_known else []),
                 self._params(leader, MAX_ROW_PARAMS, is_short=True),
             ]
             for leader in leaders
