@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn_halving._checks import check_choice
 from sklearn_halving._docstrings import inherit_sections
 from sklearn_halving._typing import CvResults
+from sklearn_halving.resources._resolve import units_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-
-RESOURCE_UNITS = {
-    "n_samples": "training rows",
-    "partial_fit": "epochs",
-    "fit_time": "seconds of training",
-}
-"""Units of resources, if they differ from the name."""
 
 
 class Search(Protocol):
@@ -106,10 +100,10 @@ class FittedSearch:
         self.score_label = str(scoring) if is_named else self.metric
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.value_label = f"{kind} {self.score_label}"
-        resource = getattr(search, "resource", None)
-        resource = resource if isinstance(resource, str) else "resource"
-        unit = self.resource_unit = RESOURCE_UNITS.get(resource, resource)
-        self.resource_label = resource if unit == resource else f"{unit} ({resource})"
+        resource = getattr(search, "resource", None) or "resource"
+        unit = self.resource_unit = units_of(resource)
+        name = str(getattr(resource, "name", resource))
+        self.resource_label = name if unit == name else f"{unit} ({name})"
         self.has_resources = "n_resources" in self.results
         self.has_brackets = "bracket" in self.results
         self.parameters = self._names("param_")

@@ -80,6 +80,7 @@ class PartialFit(OfClasses):
     """
 
     name = "partial_fit"
+    units = "epochs"
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
@@ -170,6 +171,7 @@ class FitTime(OfClasses):
     """
 
     name = "fit_time"
+    units = "seconds of training"
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator cannot be trained in steps."""

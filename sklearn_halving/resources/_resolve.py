@@ -58,3 +58,9 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}."
         f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {sorted(known)}."
     )
+
+
+def units_of(resource: object) -> str:
+    """Return what a resource, or one with this name, counts: its ``units``, or else its name."""
+    known = _BY_NAME.get(resource, resource) if isinstance(resource, str) else resource
+    return str(getattr(known, "units", getattr(known, "name", resource)))

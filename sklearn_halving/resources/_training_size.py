@@ -60,6 +60,7 @@ class TrainingSize(CheckedFields, Resource):
     rescale: Rescale | None = None
 
     name = "n_samples"
+    units = "training rows"
     subsamples_rows = True
 
     def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:

@@ -24,6 +24,7 @@ from sklearn_halving.resources import (
     TrainingSize,
     resolve_resource,
 )
+from sklearn_halving.resources._resolve import units_of
 
 X, Y = make_classification(200, 6, random_state=0)
 FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClassifier())
@@ -130,3 +131,18 @@ def test_resolve_resource_errors(resource):
         assert "Did you mean 'n_samples'" in str(error.value)
     if resource == "n_estimator":
         assert "Did you mean 'n_estimators'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("resource", "units"),
+    [
+        ("n_samples", "training rows"),
+        (TrainingSize(), "training rows"),
+        ("partial_fit", "epochs"),
+        ("fit_time", "seconds of training"),
+        ("n_estimators", "n_estimators"),
+        (ParameterValue("max_features"), "max_features"),
+    ],
+)
+def test_what_levels_count_is_known_by_the_name_and_by_the_object(resource, units):
+    assert units_of(resource) == units

@@ -15,6 +15,7 @@ import numpy as np
 
 from sklearn_halving._typing import CvResults
 from sklearn_halving.resources import WholeFit
+from sklearn_halving.resources._resolve import units_of
 from sklearn_halving.search._formatting import (
     counted,
     number_text,
@@ -228,7 +229,7 @@ class Findings:
             of_rows = record.resource.subsamples_rows
             # It is a mean, because folds may differ in size.
             of_a_full_fit = full["n_train"].mean() if of_rows and len(full) else record.largest
-            unit = "training rows" if of_rows else f"units of {self.resource}"
+            unit = units_of(record.resource)
             cost = self._cost(record.n_resources_spent / of_a_full_fit)
             yield f"{number_text(record.n_resources_spent)} {unit}, as much as {cost}"
         seconds = self.history["fit_time"] + self.history["score_time"]
