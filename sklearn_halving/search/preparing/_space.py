@@ -357,6 +357,8 @@ def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
             continue
         prefix, _, last = name.rpartition("__")
         owner, middle = own.get(prefix) if prefix else estimator, float(values.ppf(0.5))
+        if np.isnan(middle):
+            raise ValueError(f"The distribution of {name} has invalid bounds, such as a low of 0.")
         if refuses(owner, last, middle) and not refuses(owner, last, round(middle)):
             low, high = (round(end) for end in values.support())
             form = f"scipy.stats.randint({low}, {high + 1})"

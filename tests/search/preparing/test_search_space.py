@@ -103,3 +103,9 @@ def test_a_number_that_may_be_a_share_can_be_continuous():
 def test_a_text_that_is_no_metric_is_refused_as_refit(search_class):
     with pytest.raises(ValueError, match="refit='one_standard_error' must be True, False or a"):
         small(search_class, FOREST, {}, refit="one_standard_error").fit(*data())
+
+
+def test_a_distribution_with_invalid_bounds_is_named():
+    search = HyperbandSearchCV(SGDClassifier(), {"alpha": loguniform(0, 1)})
+    with pytest.raises(ValueError, match="distribution of alpha has invalid bounds"):
+        search.fit(*data())
