@@ -182,7 +182,9 @@ def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
     assert backend != "sequential" or search.n_fits_ == 3
     entries = diary.read()
     assert_balanced(entries)
-    assert tasks_of(entries)["candidate-split-evaluation"] == search.n_fits_
+    n_ended = tasks_of(entries)["candidate-split-evaluation"]
+    # A process may take the next fits before it is ended. They do not count.
+    assert n_ended >= search.n_fits_ if backend == "loky" else n_ended == search.n_fits_
     assert len(search.history_) == search.n_fits_
     assert search.best_estimator_.value == search.best_params_["value"]
     assert tasks_of(entries)["refit-with-best-params"] == 1
