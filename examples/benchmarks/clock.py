@@ -207,7 +207,7 @@ def race(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     known: dict[int, dict[str, Any]] = {}
     running: deque[Any] = deque()
     while not policy.is_finished(state):
-        for pull in policy.ask(state, policy.pulls_in_flight - len(running)).each():
+        while pull := next(policy.ask(state, 1).each(), None):
             running.append(pull)
             if pull.arm not in known:
                 [known[pull.arm]] = source.create(pull.arm, range(pull.arm, pull.arm + 1))

@@ -289,7 +289,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             levels, splits = setup.levels, setup.splits
             return TimedHalving(
                 levels.smallest if levels.smallest < levels.largest else None,
-                n_first=max(1, len(setup.space.initial)),
                 n_workers=effective_n_jobs(self.n_jobs),
                 refit_cost=splits.n_rows / splits.n_train if self.refit else 0.0,
             )

@@ -96,13 +96,14 @@ def test_the_own_parameters_are_fitted_first_if_they_lie_in_the_space():
     assert outside.cv_results_["params"][0]["value"] <= 1
 
 
-def test_initial_candidates_are_fitted_in_full():
-    initial = [{"value": 0.3}, {"value": 0.9}]
-    search = search_of(initial_candidates=initial).fit(X, Y)
-    history = search.history_
-    full = history[history["n_resources"] == history["n_resources"].max()]
-    assert {0, 1} <= set(full["candidate"])
-    assert search.cv_results_["params"][:2] == initial
+def test_initial_candidates_are_tried_first_and_the_first_of_them_in_full():
+    initial = [{"value": 0.3}, {"value": 0.9}, {"value": 0.5}]
+    search = search_of(initial_candidates=initial)
+    assert search.plan(X, Y)["n_initial"].tolist() == [1, 2, 0]
+    history = search.fit(X, Y).history_
+    first = history.sort_values("started").iloc[0]
+    assert (first["candidate"], first["n_resources"]) == (0, history["n_resources"].max())
+    assert search.cv_results_["params"][:3] == initial
 
 
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():

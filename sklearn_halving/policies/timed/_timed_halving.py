@@ -52,8 +52,8 @@ class TimedHalving(SeparateGames):
     """Screen many arms at a small level, pull the best in full, and confirm the best of these.
 
     The policy is told the time of every pull and the time that is left, and plans from both. The
-    first arms are pulled at the largest level. The first of them is also pulled at the screening
-    level, which shows whether screening is cheap. Then there are loops of new arms, each of which
+    first arm is pulled at the largest level, and then at the screening level, which shows whether
+    screening is cheap. Then there are loops of new arms, each of which
     takes a thirtieth of the budget: they are screened on one split, and one of nine is pulled at
     the largest level, on the same split. If screening is not cheap, all arms are pulled at the
     largest level. Between the loops, the leader and its closest rivals are pulled on further
@@ -63,8 +63,6 @@ class TimedHalving(SeparateGames):
     ----------
     screening_level : int or None, default=None
         Level at which new arms are compared first; None to pull all of them in full.
-    n_first : int, default=1
-        Number of first arms that are pulled in full without screening.
     n_workers : int, default=1
         Number of pulls in flight, until `charge` tells another number.
     refit_cost : float, default=0.0
@@ -82,7 +80,6 @@ class TimedHalving(SeparateGames):
     """
 
     screening_level: int | None = None
-    n_first: Count = 1
     n_workers: Count = 1
     refit_cost: NotNegative = 0.0
 
@@ -219,8 +216,7 @@ class TimedGame:
         low, self.top = rules.screening_level, problem.max_level
         self.low = low if low is not None and low < self.top else None
         self.n_splits = problem.max_repetitions or 1
-        self.n_arms, self.n_first = problem.n_arms, rules.n_first
-        self.refit_cost = rules.refit_cost
+        self.n_arms, self.refit_cost = problem.n_arms, rules.refit_cost
         self.clock = Clock(self.low, self.top, rules.n_workers)
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
@@ -346,8 +342,8 @@ class TimedGame:
         return len(self.failed) >= MAX_FAILED and not (self.full or self.screened)
 
     def _first(self) -> Pull | None:
-        """Create the first arms, and return the first of their pulls."""
-        return None if self.loops else self._create(self.n_first, self.top)
+        """Return a full pull of the first arm."""
+        return None if self.loops else self._create(1, self.top)
 
     def _queued(self) -> Pull | None:
         """Return the next pull that was planned and can end in time."""

@@ -149,10 +149,9 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     ]
     if plan.description.keeps_time:
         levels = (plan.problem.max_level, plan.problem.min_level, plan.problem.max_level)
-        n_first = len(plan.fronts[0]) if plan.fronts else 1
         rows = [
             (number, n, resource.to_amount(level), n)
-            for number, (level, n) in enumerate(zip(levels, (n_first, pd.NA, pd.NA), strict=True))
+            for number, (level, n) in enumerate(zip(levels, (1, pd.NA, pd.NA), strict=True))
             if number != 1 or level < plan.problem.max_level
         ]
     if not rows:
@@ -160,7 +159,10 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
     table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
     if plan.fronts:
-        table.insert(2, "n_initial", [len(plan.fronts[0])] + [0] * (len(rows) - 1))
+        n_initial = len(plan.fronts[0])
+        n_first = min(n_initial, 1) if plan.description.keeps_time else n_initial
+        n_of_stage = [n_first, n_initial - n_first] + [0] * len(rows)
+        table.insert(2, "n_initial", n_of_stage[: len(rows)])
     return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
 
 

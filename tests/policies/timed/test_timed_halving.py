@@ -109,6 +109,15 @@ def test_one_of_nine_screened_arms_is_pulled_in_full():
     assert len(screened) / 17 <= len(promoted) <= len(screened) / 9 + 1
 
 
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_only_the_first_of_poor_first_arms_is_pulled_in_full(n_workers):
+    found = play(
+        10.0, n_workers=n_workers, reward=lambda pull: float(pull.arm > 4) + pull.arm / 1e4
+    )
+    assert {pull.arm for pull in found.at(TOP) if pull.arm < 5} == {0}
+    assert {0, 1, 2, 3, 4} <= {pull.arm for pull in found.at(LOW)}
+
+
 @pytest.mark.parametrize("n_workers", [2, 4])
 def test_workers_do_not_wait(n_workers):
     found = play(30.0, n_workers=n_workers)
