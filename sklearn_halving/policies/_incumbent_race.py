@@ -21,6 +21,8 @@ PULLS_PER_ARM = 4
 """One of so many pulls is that of a new arm."""
 LEAST_SPLITS = 3
 """Number of splits that an arm may have from the beginning."""
+ARMS_PER_UNKNOWN = 16
+"""With a single split, one of so many arms may be in flight, or a quarter of `pulls_in_flight`."""
 LEAST_CHANCE = 0.03
 """If no arm is better than the leader with this probability, another new arm enters."""
 GROWTH = 1.12
@@ -55,7 +57,9 @@ class IncumbentRace(SeparateGames):
         Maximum number of splits of an arm, if the problem has as many.
     pulls_in_flight : int, default=4
         Maximum number of pulls in flight. The result depends on it, but not on the number of
-        workers.
+        workers. With a single split, each pull is that of a new arm, which should be created with
+        the knowledge of the others. After the first eight, only one of sixteen arms is then in
+        flight, or a quarter of this number.
 
     Notes
     -----
@@ -177,7 +181,7 @@ class Race:
         """Return the next pull; none if the race has to wait for rewards."""
         has_room = self.n_left > 0 and len(self.open) < self.n_in_flight
         arm = self._next_arm() if has_room else NO_ARM
-        if arm == NO_ARM:
+        if arm == NO_ARM or self._must_wait():
             return []
         pull = Pull(arm, self.level, self._split_for(arm))
         self.n_entered = max(self.n_entered, arm + 1)
@@ -185,6 +189,11 @@ class Race:
         self.asked[arm, pull.repetition] = True
         self.open.add(pull)
         return [pull]
+
+    def _must_wait(self) -> bool:
+        """Return whether a sampler should know more rewards, as each pull is that of a new arm."""
+        most = max(1, self.n_in_flight // 4, self.n_entered // ARMS_PER_UNKNOWN)
+        return self.rewards.shape[1] == 1 and self.n_entered >= N_FIRST and len(self.open) >= most
 
     @property
     def is_finished(self) -> bool:

@@ -110,6 +110,16 @@ def test_with_a_single_split_every_pull_is_of_a_new_arm() -> None:
     assert best == 20
 
 
+@pytest.mark.parametrize(("n_known", "n_in_flight"), [(0, 4), (8, 1), (30, 1), (31, 2), (64, 4)])
+def test_a_new_arm_waits_until_most_arms_have_a_reward(n_known: int, n_in_flight: int) -> None:
+    policy = IncumbentRace(100)
+    state = policy.start(Problem(100, max_repetitions=1), seed=np.random.SeedSequence(0))
+    for _ in range(n_known):
+        policy.tell(state, policy.ask(state, 1), np.zeros(1))
+    asked = [policy.ask(state, 4).arm.size for _ in range(6)]
+    assert sum(asked) == n_in_flight
+
+
 def test_a_sampler_is_told_means_without_the_effects_of_splits_and_their_variances() -> None:
     policy = IncumbentRace(200)
     state = policy.start(Problem(50), seed=np.random.SeedSequence(0))
