@@ -57,9 +57,8 @@ class IncumbentRace(SeparateGames):
         Maximum number of splits of an arm, if the problem has as many.
     pulls_in_flight : int, default=4
         Maximum number of pulls in flight. The result depends on it, but not on the number of
-        workers. With a single split, each pull is that of a new arm, which should be created with
-        the knowledge of the others. After the first eight, only one of sixteen arms is then in
-        flight, or a quarter of this number.
+        workers. With a single split, each pull is that of a new arm. Then, only one of sixteen
+        arms is in flight, or a quarter of this number, so that the others are known.
 
     Notes
     -----

@@ -67,8 +67,7 @@ class BayesGapSearchCV(AdaptiveSearchCV):
     fits_in_flight : "auto" or int, default="auto"
         Maximum number of fits that are chosen before the score of the first of them is known.
         ``"auto"`` is an eighth of ``n_fits``, at most 20, and 4 in a race. The result depends on
-        it. Two to three times the number of workers keeps them busy, except in a race on a single
-        split, see `~sklearn_halving.policies.IncumbentRace`.
+        it. Two to three times the number of workers keeps them busy.
     sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
         How candidates are generated. With ``"random"``, they are drawn before the first fit, and
         compared as described above. Otherwise, they are created one by one, and race against the
