@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ class FittedSearch:
         Name of the column ``value`` of `candidates` on an axis.
     has_resources, has_brackets : bool
         Whether the search has a resource, and whether it has brackets.
+    rows : list of tuple
+        Candidate and amount of resource of each row of ``cv_results_``; 1 without a resource.
     parameters : list of str
         Names of the parameters that were searched.
     best_row, best_candidate : int or None
@@ -106,6 +108,8 @@ class FittedSearch:
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.has_resources = "n_resources" in self.results
         self.has_brackets = "bracket" in self.results
+        amounts = self.results.get("n_resources", np.ones(len(self.results["candidate"])))
+        self.rows = list(zip(self.results["candidate"], amounts, strict=True))
         self.parameters = self._names("param_")
         row = self.best_row = getattr(search, "best_index_", None)
         self.best_candidate = None if row is None else int(self.results["candidate"][row])
@@ -121,25 +125,27 @@ class FittedSearch:
     def rungs(self) -> pd.DataFrame:
         """Return a row for each candidate and amount of resource, which are the index.
 
-        Columns: ``bracket``; ``score``, the mean, NaN if any score is; and ``has_fewer_splits``,
-        whether others with the same resource have more splits. This is only known for brackets.
-        Such a candidate was dropped in the last rung, or it is from a rung that the search did
-        not complete. Its mean may be that of one lucky split.
+        Columns: ``bracket``; ``score``, the mean in ``cv_results_`` if that has all candidates
+        with the same resource, otherwise the mean of the fits; and ``has_fewer_splits``, whether
+        others with the same resource have more splits.
         """
         pulls = self.history.groupby(["candidate", "n_resources"])
-        n_splits = pulls.size()
-        most = n_splits.groupby("n_resources").transform("max")
-        rungs = pulls[["bracket"]].first()
-        rungs["score"] = pulls["score"].agg(lambda own: own.mean(skipna=False))
-        rungs["has_fewer_splits"] = self.has_brackets & (n_splits < most)
-        return rungs
+        score, n_splits = pulls["score"].agg(lambda own: own.mean(skipna=False)), pulls.size()
+        most = self.history["n_resources"].max()
+        means: Any = zip(self.rows, self.means(), strict=True)
+        score.update({row: mean for row, mean in means if self.has_brackets or row[1] == most})
+        has_fewer = n_splits < n_splits.groupby("n_resources").transform("max")
+        return pulls[["bracket"]].first().assign(score=score, has_fewer_splits=has_fewer)
 
     def has_fewer_splits(self) -> np.ndarray:
-        """Return which rows have fewer splits than others with the same resource."""
-        candidate = self.results["candidate"]
-        amounts = self.results.get("n_resources", np.ones(len(candidate)))
-        rows = list(zip(candidate, amounts, strict=True))
-        return self.rungs()["has_fewer_splits"].reindex(rows, fill_value=False).to_numpy()
+        """Return which rows have fewer splits than others with the same resource, if in brackets.
+
+        Such a candidate was dropped in the last rung, or it is from a rung that the search did
+        not complete. Its mean may be that of one lucky split. Without brackets, means are without
+        the effects of splits.
+        """
+        has_fewer = self.rungs()["has_fewer_splits"].reindex(self.rows, fill_value=False)
+        return self.has_brackets & has_fewer.to_numpy()
 
     def candidates(self) -> pd.DataFrame:
         """Return a row for each candidate, in the order of the search's own ranks.

@@ -39,7 +39,7 @@ class RungDisplay(Display):
     n_resources : ndarray of shape (n_points,)
         Amount of resource.
     score : ndarray of shape (n_points,)
-        Mean test score over the splits fitted with this resource; NaN if any score is NaN.
+        Mean test score with this resource, as in ``cv_results_``; NaN if any score is NaN.
     has_fewer_splits : ndarray of bool of shape (n_points,)
         True for points with fewer splits than others with the same resource.
     bracket : ndarray of shape (n_points,)
@@ -208,10 +208,10 @@ class BracketDisplay(Display):
     Use `from_estimator` to create a display. Each bracket is a lane, drawn from left to right.
     Each rung is a box labelled with its number of candidates, and the band between two boxes
     shows the candidates that are promoted. Rungs with the same amount of resource are aligned
-    vertically. The height of a box is proportional to the square root of the number of
-    candidates, so that the last rungs remain visible. The best score of the last rung over all
-    splits is written on the right, and the lane of the winner has its own colour. A search that
-    eliminates candidates in stages, without brackets, has a single lane.
+    vertically, and those of one bracket share a box. The height of a box is proportional to the
+    square root of the number of candidates, so that the last rungs remain visible. The best score
+    of the last rung over all splits is written on the right, and the lane of the winner has its
+    own colour. A search that eliminates candidates in stages, without brackets, has a single lane.
 
     The search must play rungs or stages.
 

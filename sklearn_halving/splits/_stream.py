@@ -27,8 +27,8 @@ from sklearn_halving.splits._draws import Rows, draw_groups, draw_rows
 RandomSource = RandomState | np.random.SeedSequence | None
 Split = tuple[Rows, Rows]
 
-MAX_KEPT_ROWS = 5_000_000
-"""Largest number of row numbers that a stream keeps (20 MB), if more than one block."""
+MAX_KEPT_ROWS = 15_000_000
+"""Largest number of row numbers that a stream keeps (60 MB), if more than one block."""
 
 
 def seed_of_stream(random_state: RandomSource) -> np.random.SeedSequence:

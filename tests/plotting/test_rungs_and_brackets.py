@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import uniform
 
 from doubles import Known
-from plotting.searches import fitted, noisy_score, variance_halving
-from sklearn_halving import BanditSearchCV
+from plotting.searches import fitted, noisy_score, score_of_split, variance_halving
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
 
 
@@ -78,6 +78,27 @@ def test_points_of_dropped_candidates_are_hollow(raced) -> None:
     assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert legend[-1] == "fewer splits"
+
+
+@pytest.mark.parametrize("time_budget", [None, 600.0])
+def test_last_points_are_the_means_of_the_table(time_budget) -> None:
+    """The best candidates are fitted on further splits after the rung that they passed."""
+    space = {"quality": np.linspace(0, 1, 16).tolist()}
+    options = {"scoring": score_of_split, "cv": 5, "random_state": 0}
+    search = fitted(HyperbandSearchCV(Known(), space, time_budget=time_budget, **options))
+    display, results = RungDisplay.from_estimator(search), search.cv_results_
+    last, rows = (one == one.max() for one in (display.n_resources, results["n_resources"]))
+    found = dict(zip(display.candidate[last], display.score[last], strict=True))
+    means = zip(results["candidate"][rows], results["mean_test_score"][rows], strict=True)
+    assert found == pytest.approx(dict(means))
+    n_splits = (
+        search.history_.query("n_resources == n_resources.max()").groupby("candidate").size()
+    )
+    fewer = n_splits.index[n_splits < 5].tolist()
+    assert sorted(display.candidate[display.has_fewer_splits]) == fewer != []
+    if time_budget is None:  # two rungs with all rows share a box
+        assert search.history_.groupby("rung")["n_resources"].first().duplicated().sum() == 1
+        assert BracketDisplay.from_estimator(search).lanes[0].n_candidates[-1] == len(found) > 3
 
 
 def test_search_without_brackets_has_curves_too() -> None:

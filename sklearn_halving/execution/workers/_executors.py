@@ -15,11 +15,12 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
 from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -212,7 +213,7 @@ class BackendWatch:
     def __init__(self, session: JoblibSession) -> None:
         self._client: Any = session.client if session.library == "dask" else None
         scheduler = getattr(self._client, "scheduler", None)
-        self._dask = getattr(scheduler, "address", "an unknown address")
+        self._head = f"Dask scheduler at {getattr(scheduler, 'address', 'an unknown address')}"
         self._ray_head: str | None = None
         if session.library == "ray":
             import ray
@@ -221,6 +222,7 @@ class BackendWatch:
             address = str(ray.get_runtime_context().gcs_address)
             # Behind a proxy, for example, it cannot be reached from here.
             self._ray_head = address if _accepts_connections(address) else None
+            self._head = f"head of Ray at {address}"
         self._unreachable_since = inf
         self._asked: dict[str, tuple[Future[object], float]] = {}
         self._has_warned = False
@@ -231,13 +233,13 @@ class BackendWatch:
         status = "running" if self._client is None else self._client.status
         if self._ray_head is not None and not _accepts_connections(self._ray_head):
             problem = (
-                f"The head of Ray at {self._ray_head} is gone. Unless ray.shutdown() is called, "
-                "Ray ends this process within a minute"
+                f"The {self._head} is gone. Unless ray.shutdown() is called, Ray ends this "
+                "process within a minute"
             )
         elif status in ("closing", "closed"):  # it also closes itself without a scheduler
-            problem = f"The client of the Dask scheduler at {self._dask} was closed"
+            problem = f"The client of the {self._head} was closed"
         elif status != "running":
-            problem = f"The Dask scheduler at {self._dask} is gone: the connection to it was lost"
+            problem = f"The {self._head} is gone: the connection to it was lost"
         now = time.monotonic()
         self._unreachable_since = inf if problem is None else min(self._unreachable_since, now)
         is_gone = now - self._unreachable_since >= GRACE_SECONDS
@@ -247,6 +249,8 @@ class BackendWatch:
         """Wait until the cluster can be reached or counts as gone; return why it is gone."""
         while (cause := self.cause_of_loss()) is None and self._unreachable_since < inf:
             time.sleep(0.1)
+        if cause is None and self._ray_head is not None and not self.has_workers():
+            cause = f"The {self._head} does not answer, or no node is alive"
         return cause
 
     def runs_nothing(self) -> bool:
@@ -257,8 +261,7 @@ class BackendWatch:
         """
         if self.cause_of_loss() is not None:
             return True
-        has_workers = self._ask("ncores")
-        if has_workers is None:
+        if (has_workers := self._ask("ncores")) is None:
             return time.monotonic() - self._asked["ncores"][1] > ANSWER_SECONDS
         return not has_workers
 
@@ -267,37 +270,50 @@ class BackendWatch:
 
         Workers that are paused because they have little memory left do not accept data.
         """
-        has_workers = self._ask("ncores_running")
-        if has_workers is None:
+        if (has_workers := self._ask("ncores_running")) is None:
             wait([self._asked["ncores_running"][0]], ANSWER_SECONDS)
             has_workers = self._ask("ncores_running")
         return bool(has_workers)
 
     def warn_of_silence(self) -> None:
-        """Warn once if the scheduler of Dask has not answered for a minute."""
+        """Warn once if the scheduler of Dask or the head of Ray has not answered for a minute."""
         is_silent = self._ask("identity") is None and not self._has_warned
         if is_silent and time.monotonic() - self._asked["identity"][1] > SILENT_SECONDS:
             self._has_warned = True
             warn_user(
-                f"The Dask scheduler at {self._dask} has not answered for {SILENT_SECONDS:g} "
-                "seconds. The search waits for it. Pressing Ctrl-C twice ends the search."
+                f"The {self._head} has not answered for {SILENT_SECONDS:g} seconds. The search "
+                "waits for it. Pressing Ctrl-C twice ends the search."
             )
 
     def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
-        """Ask the scheduler, for example whether there are workers; None until it answers."""
-        if self._client is None:
+        """Ask the cluster, for example whether there are workers; None until it answers."""
+        # A thread that waits for a lost head could end this process, even after a shutdown.
+        if self._client is None and (self._ray_head is None or self._unreachable_since < inf):
             return True
-        scheduler = self._client.scheduler
-        if scheduler is None:  # the client is closed, or connects anew
+        if self._client is not None and self._client.scheduler is None:  # closed, or connects anew
             return False
         if question not in self._asked:
-            answer = start_on_loop(self._client, getattr(scheduler, question))
-            self._asked[question] = answer, time.monotonic()
+            self._asked[question] = self._start_asking(question), time.monotonic()
         answer, _ = self._asked[question]
         if not answer.done():
             return None
         del self._asked[question]
         return answer.exception() is None and bool(answer.result())
+
+    def _start_asking(self, question: str) -> Future[object]:
+        """Ask Dask the question, or Ray whether a node is alive; the answer may never come."""
+        if self._client is not None:
+            return start_on_loop(self._client, getattr(self._client.scheduler, question))
+        import ray
+
+        answer: Future[object] = Future()
+
+        def ask() -> None:
+            with suppress(Exception):
+                answer.set_result(any(node["Alive"] for node in ray.nodes()))
+
+        Thread(target=ask, daemon=True).start()
+        return answer
 
 
 def _accepts_connections(address: str) -> bool:

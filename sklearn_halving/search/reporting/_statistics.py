@@ -24,7 +24,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
     tail_factor,
 )
 from sklearn_halving.samplers._space import is_finite_number
-from sklearn_halving.search.reporting._tables import pulled_means
+from sklearn_halving.search.reporting._tables import pulled_means, split_scores
 from sklearn_halving.splits import corrected_variance_of_mean
 
 AT_END = 0.02
@@ -164,14 +164,6 @@ def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
         scores = split_scores(results, side)
         variance = corrected_variance_of_mean(scores, overlap.n_rest, overlap.n_test)
         results[f"standard_error_{side}"] = np.sqrt(variance)
-
-
-def split_scores(results: CvResults, side: str) -> FloatArray:
-    """Return the scores of each split, shape (n_candidates, n_splits)."""
-    columns: list[FloatArray] = []
-    while (key := f"split{len(columns)}_{side}") in results:
-        columns.append(results[key])
-    return np.column_stack(columns)
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from sklearn_halving.search._formatting import (
     without_addresses,
 )
 from sklearn_halving.search.reporting._statistics import edges
-from sklearn_halving.search.reporting._tables import SearchRecord, make_history
+from sklearn_halving.search.reporting._tables import SearchRecord, make_history, split_scores
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -153,12 +153,7 @@ class Findings:
         for name in ("loop", "bracket", "iter"):
             frame[name] = results.get(name, 0)
         frame["is_best"] = frame.index == self.row
-        of_splits = [
-            np.isfinite(column)
-            for key, column in results.items()
-            if key.startswith("split") and key.endswith(f"_test_{metric}")
-        ]
-        frame["n_splits"] = np.sum(of_splits, axis=0) if of_splits else 1
+        frame["n_splits"] = np.isfinite(split_scores(results, f"test_{metric}")).sum(axis=1)
         candidates = self.history["candidate"].tolist()
         amounts = self.history.get("n_resources", np.ones(len(candidates)))
         n_all_fits, n_fits = Counter(candidates), Counter(zip(candidates, amounts, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -230,8 +229,7 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
     if rows.has_rungs:
-        splits = [re.fullmatch(rf"split\d+_{re.escape(metrics[0])}", key) for key in results]
-        n_scores = sum((~np.isnan(results[m.string]) for m in splits if m), start=n_scores)
+        n_scores = n_scores + (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
         kept = np.full(len(rows), True)
@@ -241,6 +239,14 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         of_winner = n_scores[kept & (rows.arm == winner)]
         enough = min([*of_winner, enough, ENOUGH_SPLITS])
     return np.flatnonzero(kept & (n_scores >= enough))
+
+
+def split_scores(results: CvResults, side: str) -> FloatArray:
+    """Return the scores of each split, shape (n_candidates, n_splits)."""
+    columns: list[FloatArray] = []
+    while (key := f"split{len(columns)}_{side}") in results:
+        columns.append(results[key])
+    return np.column_stack(columns)
 
 
 def take_rows(results: CvResults, index: IntArray) -> CvResults:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def check_goes_on(
     )
 
 
+def check_time_budget_holds(folder: Path, freeze: Callable[[], Any], head: str) -> None:
+    """Check that a search on a cluster that does not answer says so, and ends in time."""
+    search = search_in(folder, n_jobs=2, time_budget=15.0, estimator__seconds=1.0, refit=False)
+    began = time.monotonic()
+    with (
+        after_five_fits(folder, freeze),
+        pytest.warns(UserWarning, match=r"stopped by time_budget=15\.0"),
+        pytest.warns(UserWarning, match=f"{head} .* has not answered for 2 seconds"),
+    ):
+        search.fit(X, y)
+    assert time.monotonic() - began < 15.0 + MOST_SECONDS
+    assert search.stopped_by_ == "time_budget"
+    check_goes_on(search, folder, search.n_fits_)
+
+
 # ---------------------------------------------------------------------------------- Dask
 
 
@@ -201,17 +217,8 @@ class TestDask:
         self, dask: DaskProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(_executors, "SILENT_SECONDS", 2.0)
-        search = search_in(tmp_path, time_budget=15.0, estimator__seconds=1.0, refit=False)
-        began = time.monotonic()
-        with (
-            after_five_fits(tmp_path, lambda: dask.scheduler.send_signal(signal.SIGSTOP)),
-            pytest.warns(UserWarning, match=r"stopped by time_budget=15\.0"),
-            pytest.warns(UserWarning, match="has not answered for 2 seconds"),
-        ):
-            search.fit(X, y)
-        assert time.monotonic() - began < 15.0 + MOST_SECONDS
-        assert search.stopped_by_ == "time_budget"
-        check_goes_on(search, tmp_path, search.n_fits_)
+        freeze = partial(dask.scheduler.send_signal, signal.SIGSTOP)
+        check_time_budget_holds(tmp_path, freeze, "Dask scheduler at")
 
 
 # ----------------------------------------------------------------------------------- Ray
@@ -264,11 +271,32 @@ def kill_group(pid: int) -> None:
 
 
 class TestRay:
-    """A head of Ray that is killed."""
+    """A head of Ray that is killed or frozen."""
 
     def test_a_killed_head_ends_the_search(self, ray_head: int, tmp_path: Path) -> None:
         words = "head of Ray at .* is gone"
         check_ends_with_results(tmp_path, lambda: kill_group(ray_head), words)
+
+    @pytest.mark.full
+    def test_a_frozen_head_is_noticed_and_a_time_budget_holds(
+        self, ray_head: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """All processes of its machine are frozen, also the workers."""
+        import psutil
+
+        monkeypatch.setattr(_executors, "SILENT_SECONDS", 2.0)
+        processes = [psutil.Process(ray_head)]
+
+        def freeze() -> None:
+            processes.extend(processes[0].children(recursive=True))
+            for process in processes:
+                process.suspend()
+
+        try:
+            check_time_budget_holds(tmp_path, freeze, "head of Ray at")
+        finally:
+            for process in processes:
+                process.resume()
 
 
 # ---------------------------------------------------------------------------------- loky

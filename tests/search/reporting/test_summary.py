@@ -106,6 +106,14 @@ def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_sa
     )
 
 
+def test_the_comparison_leaves_out_candidates_that_were_not_fitted():
+    options = {"n_candidates": 9, "sampler": "random"}
+    search = interrupted(HyperbandSearchCV, {"value": uniform(0, 1)}, **options)
+    n_fitted, text = search.history_["candidate"].nunique(), " ".join(search.summary().split())
+    assert f"RandomizedSearchCV would make {3 * n_fitted} fits, {n_fitted} candidates" in text
+    assert int(re.search(r"(\d+) candidates? not fitted", text)[1]) > 0
+
+
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])
 def test_failures_are_counted_with_the_first_error(search_class):
     space = [{"value": [0.1, 0.2]}, {"value": [0.3], "fails": [True]}]
