@@ -148,21 +148,19 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         for number, stage in enumerate(plan.description.stages)
     ]
     if plan.description.keeps_time:
-        levels = (plan.problem.max_level, plan.problem.min_level, plan.problem.max_level)
-        rows = [
-            (number, n, resource.to_amount(level), n)
-            for number, (level, n) in enumerate(zip(levels, (1, pd.NA, pd.NA), strict=True))
-            if number != 1 or level < plan.problem.max_level
-        ]
+        low, top = map(resource.to_amount, (plan.problem.min_level, plan.problem.max_level))
+        rows = [(0, 1, top, 1), (1, pd.NA, low, pd.NA), (2, pd.NA, top, pd.NA)]
+        if low == top:
+            del rows[1]
     if not rows:
         n_fits = pd.NA if plan.n_fits is None else plan.n_fits
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
     table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
     if plan.fronts:
-        n_initial = len(plan.fronts[0])
-        n_first = min(n_initial, 1) if plan.description.keeps_time else n_initial
-        n_of_stage = [n_first, n_initial - n_first] + [0] * len(rows)
-        table.insert(2, "n_initial", n_of_stage[: len(rows)])
+        n = len(plan.fronts[0])
+        n_first = min(n, 1) if plan.description.keeps_time else n
+        n_of_stage = [n_first, n - n_first, *[0] * len(rows)][: len(rows)]
+        table.insert(2, "n_initial", n_of_stage)
     return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
 
 
