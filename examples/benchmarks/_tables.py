@@ -17,7 +17,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -57,20 +57,36 @@ class TableTask:
     X_test: Any
     y_test: np.ndarray
     has_classes: bool
+    order: str = ""
+    groups: np.ndarray | None = None
 
     def folds(self, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return shuffled folds."""
+        """Return shuffled folds; for time order, the latest first."""
+        if self.order == "groups":
+            by_group = GroupKFold(n_folds, shuffle=True, random_state=seed)
+            return list(by_group.split(self.X, self.y, self.groups))
+        if self.order == "time":
+            return list(TimeSeriesSplit(n_folds).split(self.X))[::-1]
         kind = StratifiedKFold if self.has_classes else KFold
         return list(kind(n_folds, shuffle=True, random_state=seed).split(self.X, self.y))
 
 
-def table_task(table: str, model: str, n_rows: int, seed: int) -> TableTask:
-    """Return a model on ``n_rows`` rows of a table, but at most 60 % of them."""
+def table_task(table: str, model: str, n_rows: int, seed: int, order: str = "") -> TableTask:
+    """Return a model on ``n_rows`` rows of a table, but at most 60 % of them.
+
+    With ``order="groups"``, the first column is the group, and the test rows are of other groups.
+    With ``"time"``, the first two columns are year and month, and the test rows follow.
+    """
     frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     has_classes = not (pd.api.types.is_numeric_dtype(y) and y.nunique() > 20)
     target = pd.factorize(y)[0] if has_classes else ((y - y.mean()) / y.std()).to_numpy()
-    rows = np.random.default_rng(seed).permutation(len(y))
+    rng = np.random.default_rng(seed)
+    rows, groups = rng.permutation(len(y)), pd.factorize(X.iloc[:, 0])[0]
+    if order == "groups":
+        rows = np.argsort(rng.permutation(groups.max() + 1)[groups], kind="stable")
+    elif order == "time":
+        rows = np.lexsort((X.iloc[:, 1], X.iloc[:, 0]))[rng.integers(len(y) // 4) :]
     train, test = np.split(rows[: n_rows + N_TEST], [min(n_rows, len(y) * 6 // 10)])
     numbers = make_column_selector(dtype_include=np.number)
     texts = make_column_selector(dtype_exclude=np.number)
@@ -81,4 +97,4 @@ def table_task(table: str, model: str, n_rows: int, seed: int) -> TableTask:
     pipeline = make_pipeline(encoder, StandardScaler(), MODELS[model][0 if has_classes else 1])
     prefix = f"{pipeline.steps[-1][0]}__"
     data = X.iloc[train], target[train], X.iloc[test], target[test]
-    return TableTask(pipeline, prefix, *data, has_classes)
+    return TableTask(pipeline, prefix, *data, has_classes, order, groups[train])

@@ -60,6 +60,8 @@ TABLES = (
     *("mushroom svm 1500", "tic-tac-toe svm 550", "pol neighbours 3000", "bike forest 2000"),
     *("cpu.small boosting 5000", "pbcseq forest 1000", "authorship svm 500", "gas svm 1500"),
     *("mv boosting 8000", "house8L boosting 8000", "puma32H boosting 5000", "bike boosting 8000"),
+    *("pbcseq forest 1000 groups", "pbcseq neighbours 1000 groups"),
+    *("bike neighbours 3000 time", "bike boosting 5000 time"),
 )
 SPACES = {
     "svm": {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)},
@@ -80,8 +82,8 @@ class Table:
     """A model on some rows of a real table, with recorded fits."""
 
     def __init__(self, name: str, seed: int, folder: Path, *, is_auto: bool = False) -> None:
-        table, model, n_rows = name.split()
-        self._task = task = table_task(table, model, int(n_rows), seed)
+        table, model, n_rows, *order = name.split()
+        self._task = task = table_task(table, model, int(n_rows), seed, *order)
         self.space = {task.prefix + key: values for key, values in SPACES[model].items()}
         self.own = with_own_parameters(SearchSpace(self.space), task.pipeline).initial
         if is_auto:
@@ -170,8 +172,7 @@ Found = tuple[dict[str, Any], float]
 
 def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     """Play the plan of HyperbandSearchCV with a time budget."""
-    n_first = max(1, len(task.own))
-    policy = TimedHalving(task.low, n_first, n_workers=n_workers, refit_cost=REFIT)
+    policy = TimedHalving(task.low, n_workers=n_workers, refit_cost=REFIT)
     state = policy.start(Problem(10_000, task.low or task.n_train, task.n_train, FOLDS))
     told, entropy = Told(Space.of(task.space)), [seed]
     source = MadeBySampler(GaussianProcessSampler(), told, entropy, list(task.own))
