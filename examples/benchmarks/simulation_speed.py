@@ -116,7 +116,7 @@ def independent_arms() -> dict[str, tuple[Any, Any]]:
         (AsynchronousHalving(200), BOUNDED),
         (AsynchronousBrackets(Hyperband()), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (Hyperband(), LearningCurves(PowerLimits(beta=1), max_level=81)),
-        (GridHalving(64, 1, early_repetitions=1, race_repetitions=1), BOUNDED),
+        (GridHalving(64, 1, early_repetitions=1), BOUNDED),
         (GrowingHyperband(10_000), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (InfiniteHyperband(10_000), LearningCurves(PowerLimits(beta=1))),
         (BernsteinStopping(0.1), BernoulliArms([0.5])),

@@ -27,12 +27,11 @@ class GridHalving(ScheduledPolicy):
 
     The levels are ``max_level / factor ** j``. Below the largest level, an arm is pulled on
     ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms are promoted
-    to the next level. If more than three arms reach the largest level, they are first pulled on
-    ``race_repetitions`` splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the
-    remaining splits. The number of levels is limited such that at most
-    ``n_arms * n_repetitions`` pulls are planned, as in a grid search. If there is only one level,
-    arms are eliminated on the splits alone. If that is not possible either, or if there are at
-    most two arms, all arms are pulled on all splits.
+    to the next level. If more than three arms reach the largest level, they are first pulled on as
+    many splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the remaining splits. The
+    number of levels is limited such that at most ``n_arms * n_repetitions`` pulls are planned, as
+    in a grid search. If there is only one level, arms are eliminated on the splits alone. If that
+    is not possible either, or if there are at most two arms, all arms are pulled on all splits.
 
     Parameters
     ----------
@@ -43,10 +42,8 @@ class GridHalving(ScheduledPolicy):
     factor : float, default=2
         One of every ``factor`` arms is promoted below the largest level. At least 2.
     early_repetitions : int, default=2
-        Number of splits on which arms are pulled below the largest level.
-    race_repetitions : int, default=2
-        Number of splits on which arms are pulled at the largest level before some of them are
-        dropped.
+        Number of splits on which arms are pulled below the largest level, and at the largest level
+        before some of them are dropped.
     first_floor, deep_floor : int, default=1
         Lower limits of the levels in addition to ``min_level``. ``first_floor`` applies to all
         levels below the largest, and ``deep_floor`` to all levels below the second largest.
@@ -76,7 +73,6 @@ class GridHalving(ScheduledPolicy):
     n_repetitions: Count
     factor: Factor = 2
     early_repetitions: Count = 2
-    race_repetitions: Count = 2
     first_floor: Count = 1
     deep_floor: Count = 1
 
@@ -122,14 +118,14 @@ class GridHalving(ScheduledPolicy):
 
     def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Rung, ...]:
         """Return the rungs at these levels. With one level, arms race on the splits."""
-        eta, n_race = exact_factor(self.factor), self.race_repetitions
+        eta, n_early = exact_factor(self.factor), min(self.early_repetitions, self.n_repetitions)
         rungs, width = [], n_arms
         for level in levels[:-1]:
-            rungs.append(Rung(width, level, min(self.early_repetitions, self.n_repetitions)))
+            rungs.append(Rung(width, level, n_early))
             width = max(N_FINALISTS, ceil(width / eta))
         least = min(N_FINALISTS, n_arms - 1)
-        if width > least and n_race < self.n_repetitions:
-            rungs.append(Rung(width, levels[-1], n_race))
+        if width > least and n_early < self.n_repetitions:
+            rungs.append(Rung(width, levels[-1], n_early))
             width = max(least, ceil(width / 3))
-            return (*rungs, Rung(width, levels[-1], first_repetition=n_race))
+            return (*rungs, Rung(width, levels[-1], first_repetition=n_early))
         return (*rungs, Rung(width, levels[-1]))

@@ -48,6 +48,9 @@ from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
+EARLY_SPLITS = 2
+"""Number of splits of the early rungs of a grid. A single split was worse on recorded learning
+curves."""
 GRID_FACTOR = 2
 """Default factor of the bracket of a grid."""
 MIN_LOOP_COST = (MAX_ELIMINATIONS + 1) ** 2
@@ -332,11 +335,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         """
         splits = setup.splits
         n_splits = splits.n_repetitions or 1
-        if self.early_splits == "auto":
-            n_early, n_race = splits.early.splits_of_grid(n_splits, splits.n_test)
-        else:
-            n_early = n_splits if isinstance(self.early_splits, str) else self.early_splits
-            n_race = n_early
+        n_early = n_splits if isinstance(self.early_splits, str) else self.early_splits
+        if self.early_splits == "auto" and splits.early.has_like_folds:
+            n_early = EARLY_SPLITS
         first_floor = deep_floor = 1
         if setup.resource.subsamples_rows and self.min_resources == "auto":
             first_floor, deep_floor = splits.early.row_floors(setup.levels.largest)
@@ -350,7 +351,6 @@ class HyperbandSearchCV(BaseBanditSearchCV):
             n_repetitions=n_splits,
             factor=GRID_FACTOR if isinstance(self.factor, str) else self.factor,
             early_repetitions=n_early,
-            race_repetitions=n_race,
             first_floor=first_floor,
             deep_floor=deep_floor,
         )

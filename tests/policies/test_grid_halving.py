@@ -17,7 +17,6 @@ PLANS = st.builds(
     n_repetitions=st.integers(1, 12),
     factor=st.sampled_from([2, 2.5, 3, 4]),
     early_repetitions=st.integers(1, 4),
-    race_repetitions=st.integers(1, 4),
     first_floor=st.sampled_from([1, 50]),
     deep_floor=st.sampled_from([1, 200]),
 )

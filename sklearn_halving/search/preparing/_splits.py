@@ -42,10 +42,6 @@ error of an accuracy is at most 0.05, which is small compared with the differenc
 candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
 TELLING_PER_CLASS = 10
 TELLING_ERRORS = 4
-EARLY_SPLITS = 2
-"""Number of splits of the early rungs. A single split was worse on recorded learning curves,
-except if test folds have `MANY_TEST_ROWS` rows."""
-MANY_TEST_ROWS = 2000
 FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
 """Minimum numbers of rows for the rung directly below the largest level."""
 DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
@@ -119,12 +115,6 @@ class EarlyRungs:
         n_columns = self.n_columns if self.n_columns < n_train else 0
         first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
         return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * self.n_classes)
-
-    def splits_of_grid(self, n_splits: int, n_test: int) -> tuple[int, int]:
-        """Return the numbers of splits of the early rungs of a grid, and of its race."""
-        n_race = EARLY_SPLITS if self.has_like_folds else n_splits
-        has_large_tests = self.has_like_folds and n_test >= MANY_TEST_ROWS
-        return 1 if has_large_tests else n_race, n_race
 
 
 @dataclass(frozen=True)
