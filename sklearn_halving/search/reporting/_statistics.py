@@ -169,11 +169,12 @@ def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
     """Yield which numbers lie at an end of their range, and which values to try.
 
-    0 and 1 are left out, as they are often limits of the parameter itself.
+    0 and numbers close to 1 are left out, as they are often limits of the parameter itself.
     """
     for name, values in {name: v for space in distributions for name, v in space.items()}.items():
-        ends = _ends(values) if name in params and params[name] not in (0, 1) else None
-        if ends is None or not is_finite_number(params[name]):
+        value = params.get(name)
+        is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
+        if (ends := None if is_limit else _ends(values)) is None:
             continue
         if params[name] <= ends[0]:
             yield f"{name} is at the lower end of its range: try smaller values, too"
