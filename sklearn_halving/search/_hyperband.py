@@ -290,10 +290,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     def _policy(self, setup: Setup) -> BasePolicy:
         if self._keeps_time:
             levels, splits = setup.levels, setup.splits
+            folds = map(splits.folds.fold, range(splits.n_repetitions or 1))
+            n_train = float(np.mean([len(fold.train) for fold in folds]))
             return TimedHalving(
                 levels.smallest if levels.smallest < levels.largest else None,
                 n_workers=effective_n_jobs(self.n_jobs),
-                refit_cost=splits.n_rows / splits.n_train if self.refit else 0.0,
+                refit_cost=splits.n_rows / n_train if self.refit else 0.0,
             )
         if self._halves_grid(setup.space, setup.sampler):
             if self.n_loops != 1:
