@@ -82,9 +82,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     candidates is kept and gets ``factor`` times the resource.
 
     With a **time budget**, the search plans by the measured times of its fits. The first candidate
-    has the estimator's own parameters, or the middle of a range that they lie outside of. New
-    candidates are tried in small loops: where fits with a ninth of the resource are cheap, they
-    decide which are fitted in full. The best are fitted on further splits.
+    is fitted in full. It has the estimator's own parameters, or the middle of a range that they
+    lie outside of, unless ``initial_candidates`` is set. Other candidates are tried in small loops:
+    where fits with a ninth of the resource are cheap, they decide which are fitted in full. The
+    best are fitted on further splits.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Number of times that the brackets are played, each time with new candidates.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits for rungs below ``max_resources``. ``"auto"`` uses as few as are enough
-        to compare candidates, ``"all"`` all of them, as in the paper.
+        to compare candidates, usually two for a grid, and ``"all"`` all of them, as in the paper.
     sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
         How candidates are generated:
 

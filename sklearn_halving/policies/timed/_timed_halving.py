@@ -53,11 +53,11 @@ class TimedHalving(SeparateGames):
 
     The policy is told the time of every pull and the time that is left, and plans from both. The
     first arm is pulled at the largest level, and then at the screening level, which shows whether
-    screening is cheap. Then there are loops of new arms, each of which
-    takes a thirtieth of the budget: they are screened on one split, and one of nine is pulled at
-    the largest level, on the same split. If screening is not cheap, all arms are pulled at the
-    largest level. Between the loops, the leader and its closest rivals are pulled on further
-    splits, until one is clearly ahead. No pull starts that would not end in time.
+    screening is cheap. Then there are loops of new arms, each of which takes a thirtieth of the
+    budget: they are screened on one split, and one of nine is pulled at the largest level, on the
+    same split. If screening is not cheap, all arms are pulled at the largest level. Between the
+    loops, the leader and its closest rivals are pulled on further splits, until one is clearly
+    ahead. No pull starts that would not end in time.
 
     Parameters
     ----------
