@@ -83,9 +83,9 @@ class HyperbandSearchCV(BaseBanditSearchCV):
 
     With a **time budget**, the search plans by the measured times of its fits. The first candidate
     is fitted in full. It has the estimator's own parameters, or the middle of a range that they
-    lie outside of, unless ``initial_candidates`` is set. Other candidates are tried in small loops:
-    where fits with a ninth of the resource are cheap, they decide which are fitted in full. The
-    best are fitted on further splits.
+    lie outside of, unless ``initial_candidates`` is set. Others are tried in small loops: where
+    fits with a ninth of the resource are cheap, they decide which are fitted in full. The best
+    are fitted on further splits.
 
     Parameters
     ----------
