@@ -74,7 +74,8 @@ class TableTask:
 def table_task(table: str, model: str, n_rows: int, seed: int, order: str = "") -> TableTask:
     """Return a model on ``n_rows`` rows of a table, but at most 60 % of them.
 
-    With ``order="groups"``, the first column is the group, and the test rows are of other groups.
+    With ``order="groups"``, the first column is the group, and at most one group has both training
+    and test rows.
     With ``"time"``, the first two columns are year and month, and the test rows follow.
     """
     frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")

@@ -3,10 +3,10 @@
 The clock is virtual: the time of each fit is measured once and recorded, and the searches get the
 recorded times. A budget is a number of full fits on one split, and includes the refit. Random
 search and TPE use five folds, and try at least one candidate. Choices on real tables are fitted to
-five training sets, each with four fifths of the rows, and scored on rows that no search sees. On
-surrogates, 0 is the best of 3,000 random candidates and 1 their median. Tasks count as worse if
-random search is ahead by more than two standard errors over the seeds. They are repeated with ten
-other seeds. No rule was chosen on the seeds of the report.
+the training sets of five folds, and scored on rows that no search sees. On surrogates, 0 is the
+best of 3,000 random candidates and 1 their median. A task counts as worse if random search is
+ahead by more than two standard errors over the seeds, of which there must be two or more. Such
+tasks are repeated with ten other seeds. No rule was chosen on the seeds of the report.
 
 Without a time budget, the race of BayesGapSearchCV and VarianceHalvingSearchCV over distributions
 is compared at equal numbers of fits.

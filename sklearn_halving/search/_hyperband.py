@@ -82,9 +82,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     candidates is kept and gets ``factor`` times the resource.
 
     With a **time budget**, the search plans by the measured times of its fits. The first candidate
-    has the estimator's own parameters, or the middle of a range that they lie outside of. New
-    candidates are tried in small loops: where fits with a ninth of the resource are cheap, they
-    decide which are fitted in full. The best are fitted on further splits.
+    is fitted in full. It has the estimator's own parameters, or the middle of a range that they
+    lie outside of, unless ``initial_candidates`` is set. Others are tried in small loops: where
+    fits with a ninth of the resource are cheap, they decide which are fitted in full. The best
+    are fitted on further splits.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
         Number of times that the brackets are played, each time with new candidates.
     early_splits : "auto", "all" or int, default="auto"
         Number of splits for rungs below ``max_resources``. ``"auto"`` uses as few as are enough
-        to compare candidates, ``"all"`` all of them, as in the paper.
+        to compare candidates, usually two for a grid, and ``"all"`` all of them, as in the paper.
     sampler : {"auto", "random", "gaussian_process"} or Sampler, default="auto"
         How candidates are generated:
 
@@ -290,10 +291,12 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     def _policy(self, setup: Setup) -> BasePolicy:
         if self._keeps_time:
             levels, splits = setup.levels, setup.splits
+            folds = map(splits.folds.fold, range(splits.n_repetitions or 1))
+            n_train = float(np.mean([len(fold.train) for fold in folds]))
             return TimedHalving(
                 levels.smallest if levels.smallest < levels.largest else None,
                 n_workers=effective_n_jobs(self.n_jobs),
-                refit_cost=splits.n_rows / splits.n_train if self.refit else 0.0,
+                refit_cost=splits.n_rows / n_train if self.refit else 0.0,
             )
         if self._halves_grid(setup.space, setup.sampler):
             if self.n_loops != 1:

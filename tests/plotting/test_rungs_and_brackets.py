@@ -91,9 +91,8 @@ def test_last_points_are_the_means_of_the_table(time_budget) -> None:
     found = dict(zip(display.candidate[last], display.score[last], strict=True))
     means = zip(results["candidate"][rows], results["mean_test_score"][rows], strict=True)
     assert found == pytest.approx(dict(means))
-    n_splits = (
-        search.history_.query("n_resources == n_resources.max()").groupby("candidate").size()
-    )
+    history = search.history_.query("n_resources == n_resources.max()")
+    n_splits = history.groupby("candidate").size()
     fewer = n_splits.index[n_splits < 5].tolist()
     assert sorted(display.candidate[display.has_fewer_splits]) == fewer != []
     if time_budget is None:  # two rungs with all rows share a box

@@ -32,6 +32,12 @@ def test_auto_takes_as_few_splits_as_have_a_hundred_test_rows():
         assert len(early) == n_splits, n_rows
 
 
+def test_a_grid_has_two_early_splits_for_any_number_of_test_rows():
+    for n_rows in (170, 12_000):
+        plan = HyperbandSearchCV(Known(), {"value": [*range(16)]}).plan(*data(n_rows))
+        assert plan["n_fits"][0] == 2 * plan["n_candidates"][0] == 32
+
+
 def test_auto_takes_as_many_splits_as_have_ten_rows_of_the_rarest_class():
     X, y = make_classification(1000, weights=[0.98], flip_y=0, random_state=0)
     assert np.bincount(y).tolist() == [980, 20]  # four in each fold

@@ -80,7 +80,8 @@ class Standing:
     def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
 
-        It is the closest rival of the leader, or the leader if it has no more splits than that.
+        It is the closest rival of the arm with the largest mean, or this arm if it has no more
+        splits than that, or too few to be the leader.
         """
         n_asked = self.n_splits + np.array([n_open.get(arm, 0) for arm in self.arms.tolist()])
         first = int(self.mean.argmax())
@@ -89,7 +90,8 @@ class Standing:
         may_win = (better >= least) & (n_asked < most)
         may_win[first] = False
         if not may_win.any():
-            return NO_ARM
+            is_leader = 2 * n_asked[first] >= self.n_splits.max()
+            return NO_ARM if is_leader else int(self.arms[first])
         rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
         leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
         return int(self.arms[first if leads else rival])

@@ -53,11 +53,11 @@ class TimedHalving(SeparateGames):
 
     The policy is told the time of every pull and the time that is left, and plans from both. The
     first arm is pulled at the largest level, and then at the screening level, which shows whether
-    screening is cheap. Then there are loops of new arms, each of which
-    takes a thirtieth of the budget: they are screened on one split, and one of nine is pulled at
-    the largest level, on the same split. If screening is not cheap, all arms are pulled at the
-    largest level. Between the loops, the leader and its closest rivals are pulled on further
-    splits, until one is clearly ahead. No pull starts that would not end in time.
+    screening is cheap. Then there are loops of new arms, each of which takes a thirtieth of the
+    budget: they are screened on one split, and one of nine is pulled at the largest level, on the
+    same split. If screening is not cheap, new arms are pulled at the largest level. Between the
+    loops, the leader and its closest rivals are pulled on further splits, until one is clearly
+    ahead. No pull starts that would not end in time.
 
     Parameters
     ----------
@@ -331,6 +331,7 @@ class TimedGame:
                 self._first,
                 self._queued,
                 self._promoted,
+                self._screened_in_vain,
                 self._confirming,
                 self._new,
                 self._left_over,
@@ -366,6 +367,17 @@ class TimedGame:
         if pull is not None:
             self._pool.discard(pull.arm)
         return pull
+
+    def _screened_in_vain(self) -> Pull | None:
+        """Return a full pull of the best screened arm, if screening is not cheap.
+
+        Arms are screened before that is known if there are several workers.
+        """
+        may_be_cheap = self.clock.share is None or self._screening_price() is not None
+        known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
+        if may_be_cheap or not known or max(known, key=lambda arm: known[arm]) not in self._pool:
+            return None
+        return self._promotion()
 
     def _confirming(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the time is spent on new arms."""

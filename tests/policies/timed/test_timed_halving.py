@@ -111,11 +111,16 @@ def test_one_of_nine_screened_arms_is_pulled_in_full():
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_only_the_first_of_poor_first_arms_is_pulled_in_full(n_workers):
-    found = play(
-        10.0, n_workers=n_workers, reward=lambda pull: float(pull.arm > 4) + pull.arm / 1e4
-    )
+    found = play(10.0, n_workers=n_workers, reward=lambda p: (p.arm > 4) + p.arm / 1e4)
     assert {pull.arm for pull in found.at(TOP) if pull.arm < 5} == {0}
     assert {0, 1, 2, 3, 4} <= {pull.arm for pull in found.at(LOW)}
+
+
+@pytest.mark.parametrize(("n_workers", "best"), [(2, 1), (4, 1), (8, 1), (8, 100)])
+def test_an_arm_far_ahead_is_found_if_screening_is_not_cheap(n_workers, best):
+    """Also if it is screened before that is known, or comes late, when others have more splits."""
+    options = {"share": 0.8, "n_workers": n_workers}
+    assert play(40.0, **options, reward=lambda p: (p.arm == best) + p.arm / 1e4).arm == best
 
 
 @pytest.mark.parametrize("n_workers", [2, 4])
