@@ -74,8 +74,7 @@ class TableTask:
 def table_task(table: str, model: str, n_rows: int, seed: int, order: str = "") -> TableTask:
     """Return a model on ``n_rows`` rows of a table, but at most 60 % of them.
 
-    With ``order="groups"``, the first column is the group, and at most one group has both training
-    and test rows.
+    With ``order="groups"``, the first column is the group, and the test rows are of other groups.
     With ``"time"``, the first two columns are year and month, and the test rows follow.
     """
     frame = pd.read_csv(DATA / "tables" / f"{table}.csv.gz")
@@ -89,6 +88,8 @@ def table_task(table: str, model: str, n_rows: int, seed: int, order: str = "") 
     elif order == "time":
         rows = np.lexsort((X.iloc[:, 1], X.iloc[:, 0]))[rng.integers(len(y) // 4) :]
     train, test = np.split(rows[: n_rows + N_TEST], [min(n_rows, len(y) * 6 // 10)])
+    if order == "groups":
+        test = test[groups[test] != groups[train[-1]]]
     numbers = make_column_selector(dtype_include=np.number)
     texts = make_column_selector(dtype_exclude=np.number)
     codes: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)

@@ -373,11 +373,10 @@ class TimedGame:
 
         Arms are screened before that is known if there are several workers.
         """
-        may_be_cheap = self.clock.share is None or self._screening_price() is not None
-        known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
-        if may_be_cheap or not known or max(known, key=lambda arm: known[arm]) not in self._pool:
+        if not self._pool or self.clock.share is None or self._screening_price() is not None:
             return None
-        return self._promotion()
+        best = max(self.screened.keys() - self.failed, key=lambda arm: (self.screened[arm], -arm))
+        return self._promotion() if best in self._pool else None
 
     def _confirming(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the time is spent on new arms."""
