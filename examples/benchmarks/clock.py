@@ -346,7 +346,7 @@ def rows_of(
         ]
         low, high = np.quantile(used, [0.05, 0.95])
         print(f"worse: {flagged}, again: {again}", file=sys.stderr)
-        yield [*row, f"{len(flagged)} of {n_tasks}", str(len(again)), f"{low:.2f} to {high:.2f}"]
+        yield [*row, f"{len(flagged)}, {len(again)}", f"{low:.2f} to {high:.2f}"]
 
 
 def surrogates(n_sets: int) -> list[str]:
@@ -395,8 +395,8 @@ def main() -> None:
     budgets = BUDGETS[:2] if options.quick else BUDGETS
     n_workers, suffix = 1 + options.two, "_auto" * options.auto + "_2" * options.two
     columns = (
-        "{} | tasks | {} | random | TPE | random minus {} | TPE minus {} | worse | "
-        "worse again | time used"
+        "{} | tasks | {} | random | TPE | random minus {} | TPE minus {} | worse, again | "
+        "time used"
     )
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     with one_thread():
