@@ -249,8 +249,6 @@ class BackendWatch:
         """Wait until the cluster can be reached or counts as gone; return why it is gone."""
         while (cause := self.cause_of_loss()) is None and self._unreachable_since < inf:
             time.sleep(0.1)
-        if cause is None and self._ray_head is not None and not self.has_workers():
-            cause = f"The {self._head} does not answer, or no node is alive"
         return cause
 
     def runs_nothing(self) -> bool:
@@ -287,8 +285,7 @@ class BackendWatch:
 
     def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
         """Ask the cluster, for example whether there are workers; None until it answers."""
-        # A thread that waits for a lost head could end this process, even after a shutdown.
-        if self._client is None and (self._ray_head is None or self._unreachable_since < inf):
+        if self._client is None and self._ray_head is None:
             return True
         if self._client is not None and self._client.scheduler is None:  # closed, or connects anew
             return False
@@ -301,25 +298,32 @@ class BackendWatch:
         return answer.exception() is None and bool(answer.result())
 
     def _start_asking(self, question: str) -> Future[object]:
-        """Ask Dask the question, or Ray whether a node is alive; the answer may never come."""
+        """Ask Dask the question, or Ray for a sign of life; the answer may never come."""
         if self._client is not None:
             return start_on_loop(self._client, getattr(self._client.scheduler, question))
-        import ray
-
         answer: Future[object] = Future()
 
         def ask() -> None:
-            with suppress(Exception):
-                answer.set_result(any(node["Alive"] for node in ray.nodes()))
+            with suppress(OSError), _connection(str(self._ray_head)) as connection:
+                # Not by Ray's functions: one that waits for a lost head ends this process, even
+                # after ray.shutdown(). A server of gRPC greets each client of HTTP/2.
+                connection.settimeout(None)
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                connection.recv(1)
+            answer.set_result(True)
 
         Thread(target=ask, daemon=True).start()
         return answer
 
 
-def _accepts_connections(address: str) -> bool:
+def _connection(address: str) -> closing[socket.socket]:
     host, _, port = address.rpartition(":")
+    return closing(socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS))
+
+
+def _accepts_connections(address: str) -> bool:
     try:
-        with closing(socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)):
+        with _connection(address):
             return True
     except (OSError, ValueError):
         return False
