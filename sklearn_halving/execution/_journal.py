@@ -427,9 +427,9 @@ def _text(value: object) -> str:
     return str(_typed(value, str))
 
 
-def _read_clock(value: Any) -> tuple[float, int]:
-    left, n_workers = value
-    return _seconds(left), _positive(n_workers)
+def _read_clock(value: Any) -> tuple[float, int, float]:
+    left, n_workers, went_on_with = value
+    return _seconds(left), _positive(n_workers), _seconds(went_on_with)
 
 
 def _read_levels(values: Iterable[object]) -> tuple[int, ...]:

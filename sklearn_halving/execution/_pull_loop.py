@@ -248,17 +248,17 @@ class PullLoop:
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
-    _n_earlier: int = field(default=0, init=False)
     _place: dict[Pull, int] = field(default_factory=dict, init=False)
+    _clocks: list[tuple[float, int, float]] = field(default_factory=list, init=False)
     _has_new: bool = field(default=False, init=False)
+    _went_on_with: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        """Count earlier outcomes, and take the number of workers that gave them."""
-        self._n_earlier = 0 if self.journal is None else len(self.journal.outcomes)
-        if self.charge is not None and self.journal is not None and self._n_earlier:
-            self._place = {pull: place for place, pull in enumerate(self.journal.outcomes)}
-            first = next(iter(self.journal.outcomes.values()))
-            self.window = self.window if first.clock is None else first.clock[1]
+        """Note the order of earlier outcomes, and take the number of workers that gave them."""
+        outcomes = {} if self.journal is None else self.journal.outcomes
+        self._place = {pull: place for place, pull in enumerate(outcomes)}
+        self._clocks = [o.clock for o in outcomes.values() if o.clock is not None]
+        self.window = self._clocks[0][1] if self._clocks else self.window
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
@@ -310,11 +310,15 @@ class PullLoop:
         return is_finished
 
     def _resumes(self) -> bool:
-        """Tell a policy that has used up the time of earlier sessions about that of this one."""
+        """Tell a policy that has used up the time of a session about that of the next one."""
         if self.charge is None or self._has_new or not self.n_replayed:
             return False
-        self._has_new, self.window = True, self.n_workers
-        self.charge(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
+        left, self.window = self.signals.deadline - time.monotonic(), self.n_workers
+        if self.n_replayed < len(self._clocks):  # the next one is in the journal, too
+            _, self.window, left = self._clocks[self.n_replayed]
+        else:
+            self._has_new, self._went_on_with = True, left
+        self.charge(None, 0.0, left, self.window)
         return True
 
     def _wait(self) -> bool:
@@ -366,10 +370,10 @@ class PullLoop:
         if self.window is not None:
             most = self.window - len(self._open)
         elif is_stopped:  # pulls that are not in the journal may come before those that are
-            most = self._n_earlier + LOOK_AHEAD - (len(self._open) - len(self._landed))
+            most = len(self._place) + LOOK_AHEAD - (len(self._open) - len(self._landed))
         else:
             most = self.executor.room
-        return min(most, self._n_earlier - self.n_replayed) if is_stopped else most
+        return min(most, len(self._place) - self.n_replayed) if is_stopped else most
 
     def _open_pull(self, pull: Pull) -> None:
         self.problem.check(self.policy, pull)
@@ -394,7 +398,7 @@ class PullLoop:
     def _land(self, result: Result) -> None:
         if self.charge is not None and result.outcome.clock is None:
             self._has_new = True
-            clock = self.signals.deadline - time.monotonic(), self.n_workers
+            clock = self.signals.deadline - time.monotonic(), self.n_workers, self._went_on_with
             result = result._replace(outcome=replace(result.outcome, clock=clock))
         self.log.record(result.outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:
@@ -445,7 +449,7 @@ class PullLoop:
         for outcome in outcomes:
             del self._open[outcome.pull]
             if self.charge is not None and outcome.clock is not None:
-                left, self.window = outcome.clock
+                left, self.window, _ = outcome.clock
                 seconds = outcome.fit_seconds + outcome.score_seconds
                 self.charge(outcome.pull, seconds, left, self.window)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)

@@ -209,9 +209,10 @@ class Outcome:
     """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
     """The number of boosting rounds if training stopped early on rows that were held out."""
-    clock: tuple[float, int] | None = None
-    """The seconds that were left of the time budget when the pull returned, and the number of
-    workers, if the policy plans by them."""
+    clock: tuple[float, int, float] | None = None
+    """The seconds that were left of the time budget when the pull returned, the number of
+    workers, and the seconds that were left when the policy went on after an earlier session, if
+    the policy plans by them. The last one is 0 if it did not go on."""
     levels: tuple[int, ...] = ()
     """The levels to which the model was trained, if it can be trained further; else empty."""
 

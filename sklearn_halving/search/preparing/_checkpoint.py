@@ -126,7 +126,7 @@ def session_of(
         "initial_candidates": _shown("", list(search.initial_candidates or ()) or None),
     }
     if plan.description.keeps_time:
-        fields["time_budget"] = "a time budget"
+        fields["time_budget"] = f"a time budget with{'' if search.refit else 'out'} a refit"
     if params.get("sampler") == "auto":
         fields["sampler"] = DEFAULT_SAMPLER if are_made else "random"
     if "policy" in params:

@@ -149,9 +149,8 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     ]
     if plan.description.keeps_time:
         low, top = map(resource.to_amount, (plan.problem.min_level, plan.problem.max_level))
-        rows = [(0, 1, top, 1), (1, pd.NA, low, pd.NA), (2, pd.NA, top, pd.NA)]
-        if low == top:
-            del rows[1]
+        screening = [(1, pd.NA, low, pd.NA)] * (low != top)
+        rows = [(0, 1, top, 1), *screening, (2, pd.NA, top, pd.NA)]
     if not rows:
         n_fits = pd.NA if plan.n_fits is None else plan.n_fits
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]

@@ -284,8 +284,6 @@ class Progress(PullObserver):
 
     def _write_line(self, part: Part | None = None) -> None:
         """Write the line for the end of a rung, or else for a number of fits."""
-        if self.verbose <= 0:
-            return
         report = self.report()
         fits = counted(report.n_fits if self.n_planned is None else self.n_planned, "fit")
         if self.n_planned is not None:
