@@ -553,7 +553,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
             return
         task, inputs = run.task, run.prepared.setup.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
-        if run.stopped_by == "time_budget":  # before a fit with all of the resource, perhaps
+        if run.stopped_by != "policy":  # before a fit with all of the resource, perhaps
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.

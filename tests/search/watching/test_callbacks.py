@@ -8,6 +8,7 @@ import pytest
 from joblib import parallel_backend
 from sklearn.base import clone
 
+from doubles import Known as Trained
 from search.common import SEARCHES, WITH_RUNGS, Known, data, small
 from sklearn_halving import HyperbandSearchCV
 
@@ -170,9 +171,8 @@ class Stopping(Diary):
 def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
     diary = Stopping(tmp_path / "diary", "candidate-split-evaluation", at=3)
     search = small(search_class, Known(), KNOWN).set_callbacks(diary)
-    n_jobs = 1 if backend == "sequential" else 2
     with (
-        parallel_backend(backend, n_jobs=n_jobs),
+        parallel_backend(backend, n_jobs=1 + (backend != "sequential")),
         pytest.warns(UserWarning, match="stopped by a callback after"),
     ):
         search.fit(*data())
@@ -192,7 +192,8 @@ def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
 
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])
 def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_class, tmp_path):
-    search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
+    own = {"checkpoint": tmp_path / "journal", "resource": "n_steps"}
+    search = small(search_class, Trained(n_steps=30), {"quality": KNOWN["value"]}, **own)
     whole = clone(search).set_params(checkpoint=None).fit(*data())
     search.set_callbacks(Stopping(tmp_path / "diary", "candidate-split-evaluation", at=5))
     with pytest.warns(UserWarning, match="stopped by a callback"):
@@ -200,6 +201,7 @@ def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_cla
     with pytest.warns(UserWarning, match="stopped by a callback"):
         search.fit(*data())  # fits of the checkpoint end too, and the callback still says so
     assert search.n_fits_ == 5
+    assert search.best_estimator_.n_steps == 30
     search.set_callbacks().fit(*data())
     assert (search.n_fits_, search.stopped_by_) == (whole.n_fits_, "policy")
     assert search.best_params_ == whole.best_params_
