@@ -91,9 +91,10 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ----------
     time_budget : float, str or None, default=None
         Maximum time of `fit` with the refit, in seconds or as text, such as ``"30min"``. It is
-        exceeded by at most the fits that run. The result may depend on the speed of the machine.
-        If ``brackets``, ``n_loops`` or ``early_splits`` is set, the brackets are played until
-        the time is over.
+        exceeded by at most the fits that run, and by the refit if they leave no time for it. The
+        result may depend on the speed of the machine. If ``brackets``, ``n_loops`` or
+        ``early_splits`` is set, the brackets are played until the time is over, and the refit
+        follows.
     cv : int, cross-validation generator or iterable, default=None
         As in GridSearchCV. The default is 5-fold cross-validation.
     resource : str or Resource, default="n_samples"
