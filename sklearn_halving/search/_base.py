@@ -475,9 +475,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(
-                failures.no_fit_message(run.prepared.policy, len(run.task.candidates), run.budget)
-            )
+            raise ValueError(failures.no_fit_message(run.prepared.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)

@@ -160,12 +160,12 @@ def no_score_message(*, has_rungs: bool) -> str:
     return f"No candidate can be chosen, because none has a score{where}."
 
 
-def no_fit_message(policy: Policy, n_candidates: int, budget: str) -> str:
+def no_fit_message(policy: Policy, budget: str) -> str:
     """Return why a search ended before its first fit."""
     cause, way_out = (
         (budget, "a larger time_budget") if budget else (repr(policy), "another policy")
     )
-    return f"{cause} ended before the first fit of {n_candidates} candidates. Use {way_out}."
+    return f"{cause} ended before the first fit. Use {way_out}."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
