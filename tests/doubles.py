@@ -130,14 +130,10 @@ class Faulty(Known):
         self,
         quality: float = 0.0,
         n_steps: int = 1,
-        seconds: float = 0.0,
-        tail: float = 0.0,
-        fails_at: int | None = None,
-        ballast: int = 0,
         faults: dict[float, str] | None = None,
         marks: str = "",
     ) -> None:
-        super().__init__(quality, n_steps, seconds, tail, fails_at, ballast)
+        super().__init__(quality, n_steps)
         self.faults = faults
         self.marks = marks
 

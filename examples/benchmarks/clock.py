@@ -94,7 +94,7 @@ class Table:
             self.own = tuple(own | params for params in first_candidates_for(task.pipeline))
         self._seed, self._folds = seed, task.folds(FOLDS, seed)
         self._training_sets = replace(task, order="").folds(FOLDS, seed + 500)
-        self.refit_cost = len(task.y) / np.mean([len(inside) for inside, _ in self._folds])
+        self.refit_cost = len(task.y) / len(self._folds[0][0])
         n_classes = len(np.unique(task.y)) if task.has_classes else 0
         self.n_train = min(len(inside) for inside, _ in self._folds)
         least = max(200, 10 * n_classes, task.X.shape[1], -(-self.n_train // 9))
@@ -236,7 +236,7 @@ def on_five_folds(
         scores, seconds = zip(
             *(task.fit(params, 1.0, split) for split in range(FOLDS)), strict=True
         )
-        to_refit = task.refit_cost * float(np.mean(seconds))
+        to_refit = task.refit_cost * seconds[0]
         if n and min(free) + sum(seconds) / n_workers + max(best[2], to_refit) > budget:
             return best[1], max(free) + best[2]
         for spent in seconds:

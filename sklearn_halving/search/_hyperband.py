@@ -292,8 +292,7 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     def _policy(self, setup: Setup) -> BasePolicy:
         if self._keeps_time:
             levels, splits = setup.levels, setup.splits
-            folds = map(splits.folds.fold, range(splits.n_repetitions or 1))
-            n_train = float(np.mean([len(fold.train) for fold in folds]))
+            n_train = len(splits.folds.fold(0).train)
             return TimedHalving(
                 levels.smallest if levels.smallest < levels.largest else None,
                 n_workers=effective_n_jobs(self.n_jobs),

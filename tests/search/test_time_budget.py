@@ -115,7 +115,7 @@ def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left()
     assert search.stopped_by_ == "policy"
     assert search.best_params_ == {"value": 0.9}
     assert search.n_fits_ <= 4 * 5
-    assert "stopped by the end of the space: all candidates were tried" in search.summary()
+    assert "stopped by the end of the candidates: all were tried" in search.summary()
 
 
 def test_n_candidates_limits_the_search():

@@ -53,7 +53,7 @@ class Standing:
         effects, squares, freedom = _split_effects(table[n_splits > 1])
         values = np.where(known, table - effects, 0.0)
         adjusted = values.sum(axis=1) / n_splits
-        different = np.unique(np.where(known, table, np.inf), axis=0, return_index=True)[1]
+        different = _different(table)
         centre = float(np.median(adjusted[different]))
         better = different[adjusted[different] >= centre]
         spread = float(((adjusted[better] - centre) ** 2).mean())
@@ -99,12 +99,22 @@ class Standing:
 
 def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
     """Return the effects of splits, the sum of squared residuals and its degrees of freedom."""
-    n_splits = table.shape[1]
-    table = np.unique(np.where(np.isnan(table), np.inf, table), axis=0)
-    known = np.isfinite(table)
+    n_splits, table = table.shape[1], table[_different(table)]
+    known = ~np.isnan(table)
     if not known.any():
         return np.zeros(n_splits), 0.0, 0.0
     fit = fit_additive_model(np.where(known, table, 0.0), known)
     residual = np.where(known, table - fit.mean[:, np.newaxis], 0.0)
     effects: FloatArray = residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     return effects, float(fit.squares.sum()), float(fit.freedom.sum())
+
+
+def _different(table: FloatArray) -> IntArray:
+    """Return the rows without those that are equal to another one on all of their splits.
+
+    Arms are pulled on the splits in order, so an equal row with fewer splits is sorted behind.
+    """
+    rows, first = np.unique(np.where(np.isnan(table), np.inf, table), axis=0, return_index=True)
+    is_copy = ((rows[1:] == rows[:-1]) | np.isinf(rows[1:])).all(axis=1)
+    different: IntArray = first[np.append(True, ~is_copy)[: len(rows)]]
+    return different

@@ -41,6 +41,8 @@ MAX_FAILED = 10
 """If so many arms fail and none succeeds, the play ends."""
 FIRST = 0
 """The split on which all arms are compared."""
+LARGEST = 1e150
+"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 N_SHARES = 100
 """Number of latest arms from which the relative cost of screening is known."""
 N_SETTLED = 300
@@ -66,7 +68,8 @@ class TimedHalving(SeparateGames):
     n_workers : int, default=1
         Number of pulls in flight, until `charge` tells another number.
     refit_cost : float, default=0.0
-        Time that is kept back at the end, in full pulls of the arm to recommend.
+        Time that is kept back at the end, in full pulls on the first split of the arm to
+        recommend.
 
     Notes
     -----
@@ -148,6 +151,8 @@ class Clock:
     budget: float = inf
     full: dict[int, Mean] = field(default_factory=dict)
     """Time of a full pull of each arm."""
+    first: dict[int, float] = field(default_factory=dict)
+    """Time of the full pull of each arm on the first split."""
     screening: dict[int, float] = field(default_factory=dict)
     """Time of screening each arm."""
     of_new: Mean = field(default_factory=Mean)
@@ -163,6 +168,8 @@ class Clock:
         """Take in the time of a pull that is told next."""
         if self.budget == inf:
             self.budget = left + seconds
+        elif left > self.left:  # another session
+            self.budget += left - self.left
         self.left, self.n_workers = left, n_workers
         if pull is not None:
             self._add(pull, seconds)
@@ -186,6 +193,8 @@ class Clock:
         else:
             self.full.setdefault(pull.arm, Mean()).add(seconds)
             self.again += seconds * (pull.repetition != FIRST)
+            if pull.repetition == FIRST:
+                self.first[pull.arm] = seconds
 
     @property
     def total(self) -> float:
@@ -226,7 +235,7 @@ class TimedGame:
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
-        self._n_due = 0
+        self._n_due = self._n_failed_screens = 0
         self._next: Pull | None = None
         self._standing: Standing | None = None
 
@@ -245,10 +254,13 @@ class TimedGame:
         """Take in the reward of a pull."""
         arm, level, repetition = pull
         del self.in_flight[pull]
+        reward = float(np.clip(reward, -LARGEST, LARGEST))
         self._standing = None
         self.clock.tell(pull, has_failed=isnan(reward))
         if isnan(reward):
-            self.failed.add(arm)
+            self._n_failed_screens += level != self.top
+            if level == self.top or arm not in self.full:  # else, its full pull counts
+                self.failed.add(arm)
             self._pool.discard(arm)
         elif level == self.top:
             self.full.setdefault(arm, {})[repetition] = reward
@@ -276,13 +288,14 @@ class TimedGame:
     def best(self) -> int:
         """Return the arm to recommend.
 
-        If only the first arm was pulled in full, it is the best at the screening level.
+        If only the first arm was pulled in full, and at the screening level, too, it is the best
+        there.
         """
         standing = self.standing
-        if len(standing.arms) <= 1 and len(self.screened) > 2:
-            known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
-            if known:
-                return max(known, key=lambda arm: (known[arm], -arm))
+        known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
+        is_known = known.keys() >= set(standing.arms.tolist())
+        if len(standing.arms) <= 1 and is_known and len(known) > 2:
+            return max(known, key=lambda arm: (known[arm], -arm))
         return standing.leader
 
     # What a sampler and a user may know.
@@ -302,7 +315,7 @@ class TimedGame:
         if self._fails():
             return ("all of the first fits failed",)
         if len(self.full.keys() | self.failed) >= self.n_arms:
-            return ("the end of the space: all candidates were tried",)
+            return ("the end of the candidates: all were tried",)
         if self._is_settled():
             return ("the last two thirds of the candidates, which gained less than the noise",)
         return ()
@@ -449,7 +462,9 @@ class TimedGame:
         A single measurement may be wrong by a factor of two.
         """
         share = self.clock.share
-        return share is None or (
+        if share is None:  # it may be that screening always fails
+            return self._n_failed_screens < N_MEASURED
+        return (
             len(self.clock.shares) < N_MEASURED
             and MAX_SCREENING_COST < share < 2 * MAX_SCREENING_COST
             and self._n_of_budget() >= SMALL_BUDGET
@@ -467,7 +482,8 @@ class TimedGame:
         return 0.0 if arm == NO_ARM else self.refit_cost * self._in_full(arm)
 
     def _in_full(self, arm: int) -> float:
-        return self.clock.expected(Pull(arm, self.top, FIRST))
+        known = self.clock.first.get(arm)
+        return self.clock.expected(Pull(arm, self.top, FIRST)) if known is None else known
 
     def _can_end(self, pull: Pull) -> bool:
         """Return whether a pull and the refit can end in time, also that of its own arm."""

@@ -31,34 +31,20 @@ class Play:
         return [pull for pull in self.pulls if pull.level == level]
 
 
-def play(
-    budget,
-    *,
-    share=0.05,
-    seconds=None,
-    reward=None,
-    n_workers=1,
-    n_arms=5000,
-    policy=None,
-    noise=0.01,
-    seed=0,
-):
+def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.01):
     """Play with a full pull of one second, and screening for ``share`` of it."""
-    rng = np.random.default_rng(seed)
-    quality = rng.random(n_arms)
+    quality = np.random.default_rng(0).random(n_arms)
     own = {"n_workers": n_workers, "refit_cost": 1.25, "screening_level": LOW}
-    policy = policy or TimedHalving(**own)
+    policy = TimedHalving(**own)
     state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
 
     def seconds_of(pull):
-        if seconds is not None:
-            return seconds(pull)
         return 1.0 if pull.level == TOP else share
 
     def reward_of(pull):
         if reward is not None:
             return reward(pull)
-        own = np.random.default_rng([seed, *pull])
+        own = np.random.default_rng([0, *pull])
         return quality[pull.arm] + noise * own.standard_normal()
 
     found, running, now = Play(), [], 0.0
@@ -134,8 +120,7 @@ def test_decisions_depend_on_the_told_times_alone(n_workers):
     found = play(40.0, n_workers=n_workers)
     policy = TimedHalving(LOW, n_workers=n_workers, refit_cost=1.25)
     state, asked = policy.start(Problem(5000, LOW, TOP, len(SPLITS))), []
-    rng = np.random.default_rng(0)
-    quality = rng.random(5000)
+    quality = np.random.default_rng(0).random(5000)
     for n_told, (pull, seconds, left) in enumerate(found.log):
         policy.is_finished(state)
         asked += policy.ask(state, n_workers - (len(asked) - n_told)).each()
@@ -150,7 +135,7 @@ def test_more_time_goes_on_where_the_play_ended():
     policy = TimedHalving(LOW)
     state = policy.start(Problem(500, LOW, TOP, 5))
     n_pulls = Counter()
-    for session, left in enumerate([6.0, 6.0]):
+    for session, left in enumerate([6.0, 60.0]):
         policy.charge(state, None, 0.0, left, 1)
         while not policy.is_finished(state):
             (pull,) = policy.ask(state, 1).each()
@@ -159,6 +144,7 @@ def test_more_time_goes_on_where_the_play_ended():
             policy.charge(state, pull, pull.level / TOP, left, 1)
             policy.tell(state, Pulls.of(pull), np.array([float(pull.arm % 7)]))
     assert n_pulls[1] >= 5
+    assert max(map(len, policy.arrivals(state))) < 50  # loops are as large as for 66 seconds
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
@@ -172,7 +158,7 @@ def test_all_of_a_small_space_is_pulled_in_full_and_then_the_play_ends():
     assert {pull.arm for pull in found.at(TOP)} == set(range(12))
     assert found.seconds < 12 + 12 + 12 * 4
     assert found.regret == 0
-    assert found.ended_by == ("the end of the space: all candidates were tried",)
+    assert found.ended_by == ("the end of the candidates: all were tried",)
 
 
 def test_the_play_ends_if_more_arms_gain_nothing():
@@ -184,6 +170,8 @@ def test_the_play_ends_if_more_arms_gain_nothing():
 def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
     found = play(30.0, reward=lambda pull: np.nan if pull.arm % 2 == 0 else 1.0 * pull.arm)
     assert found.arm % 2 == 1
+    found = play(30.0, reward=lambda pull: -np.inf if pull.arm % 2 == 0 else 1.0 * pull.arm)
+    assert found.arm % 2 == 1
     found = play(30.0, reward=lambda pull: np.nan)
     assert found.arm == -1
     assert len(found.pulls) == 10
@@ -192,7 +180,9 @@ def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
 def test_equal_arms_count_once():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(10, 1)) + 0.5 * rng.normal(size=(10, 5))
-    twice = np.concatenate([table, np.repeat(table[:1], 30, axis=0)])
+    copies = np.repeat(table[:1], 30, axis=0)
+    copies[10:, 2:], copies[20:, 1:] = np.nan, np.nan
+    twice = np.concatenate([table, copies])
     alone, with_copies = (Standing.of(np.arange(len(t)), t) for t in (table, twice))
     assert with_copies.noise == pytest.approx(alone.noise)
     assert with_copies.mean[:10] == pytest.approx(alone.mean)
@@ -204,3 +194,17 @@ def test_split_effects_do_not_decide():
     standing = Standing.of(np.arange(3), table)
     assert standing.leader == 0
     assert standing.adjusted[1] < standing.adjusted[0]
+
+
+def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():
+    found = play(30.0, reward=lambda p: np.nan if p.level == LOW else float(p.arm % 7))
+    assert len(found.at(LOW)) == 3
+    assert found.arm % 7 == 6
+    found = play(30.0, reward=lambda p: np.nan if p.arm == 0 and p.level == LOW else -p.arm)
+    assert found.arm == 0
+
+
+def test_a_first_arm_that_was_not_screened_is_not_left_for_worse_ones():
+    found = play(2.3, n_workers=2, share=0.3, reward=lambda p: float(p.arm == 0))
+    assert len(found.at(LOW)) > 2
+    assert found.arm == 0
