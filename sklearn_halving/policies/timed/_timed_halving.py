@@ -292,10 +292,10 @@ class TimedGame:
         there.
         """
         standing = self.standing
-        known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
-        is_known = known.keys() >= set(standing.arms.tolist())
-        if len(standing.arms) <= 1 and is_known and len(known) > 2:
-            return max(known, key=lambda arm: (known[arm], -arm))
+        if len(standing.arms) <= 1 and self.screened.keys() >= set(standing.arms.tolist()):
+            known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
+            if len(known) > 2:
+                return max(known, key=lambda arm: (known[arm], -arm))
         return standing.leader
 
     # What a sampler and a user may know.
