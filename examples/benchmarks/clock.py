@@ -412,9 +412,9 @@ def main() -> None:
         return
     budgets = BUDGETS[:2] if options.quick else BUDGETS
     n_workers, suffix = 1 + options.two, "_auto" * options.auto + "_2" * options.two
-    columns = "{} | tasks | {} | random minus {} | TPE minus {}"
+    columns = "{} | tasks | {} | random - {} | TPE - {}"
     end = " | worse, again | time used"
-    there = " | with signal | random minus {} there | TPE minus {} there"
+    there = " | with signal | random - {} there | TPE - {} there"
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     with one_thread():
         for fixed in (0.05, 0.7) if options.only in "surrogates" else ():
