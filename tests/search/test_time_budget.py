@@ -156,6 +156,14 @@ def test_a_journal_of_brackets_is_refused(tmp_path):
         search_of(Timed(seconds=0), **own).fit(X, Y)
 
 
+def test_a_journal_of_another_metric_is_refused(tmp_path):
+    """Candidates are proposed from its scores."""
+    metrics = {"scoring": ["accuracy", "balanced_accuracy"], "refit": "accuracy"}
+    search = search_of(checkpoint=tmp_path / "journal", time_budget=0.2, **metrics).fit(X, Y)
+    with pytest.raises(ValueError, match="refit"):
+        search.set_params(refit="balanced_accuracy").fit(X, Y)
+
+
 def test_the_plan_says_what_the_time_decides():
     plan = search_of().plan(X, Y)
     assert plan["n_resources"].tolist() == [720, 200, 720]

@@ -141,7 +141,9 @@ def session_of(
     if are_made:
         fields |= {name: _shown(name, params[name]) for name in DECIDE_CANDIDATES & params.keys()}
         fields["param_distributions"] = content_hash(search.param_distributions)
-        if plan.schedule is not None:  # such a `refit` decides whether the last rungs are races
+        if isinstance(search.refit, str):  # the metric from which candidates are made
+            fields["refit"] = search.refit
+        elif plan.schedule is not None:  # `refit` decides whether the last rungs are races
             fields["refit"] = "a callable" if callable(search.refit) else "no callable"
         fields["sklearn_halving"] = versions["sklearn_halving"]
     return Session(fields, versions, len(candidates), content_hash(*candidates), seed)
