@@ -17,6 +17,9 @@ PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 weight as this many degrees of freedom."""
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
+FAR_BELOW = 1e3
+"""A reward that is so many times the size of usual ones below zero comes from a fit that diverged.
+It counts for its arm, but says nothing about its split."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Standing:
             return cls(arms, arms, none, none, none, 0.0)
         known = ~np.isnan(table)
         n_splits = known.sum(axis=1)
-        effects, squares, freedom = _split_effects(table[n_splits > 1])
+        usual = max(abs(np.nanmax(table)), abs(np.nanmedian(table)))
+        is_regular = ~(table < -FAR_BELOW * usual).any(axis=1)
+        effects, squares, freedom = _split_effects(table[(n_splits > 1) & is_regular])
         values = np.where(known, table - effects, 0.0)
         adjusted = values.sum(axis=1) / n_splits
         different = _different(table)

@@ -268,10 +268,11 @@ class TimedGame:
             self.screened[arm] = reward
             if arm not in self.full:
                 self._pool.add(arm)
+        is_unscreened = repetition == FIRST and arm in self.full and arm not in self.screened
         if level == self.low:
             self._close(arm)
-        elif self.low and arm in self.full and arm not in self.screened and self._is_unsure():
-            self._queue.appendleft(Pull(arm, self.low, repetition))
+        elif self.low and is_unscreened and self._is_unsure():
+            self._queue.appendleft(Pull(arm, self.low, FIRST))
 
     @property
     def is_finished(self) -> bool:
@@ -482,8 +483,7 @@ class TimedGame:
         return 0.0 if arm == NO_ARM else self.refit_cost * self._in_full(arm)
 
     def _in_full(self, arm: int) -> float:
-        known = self.clock.first.get(arm)
-        return self.clock.expected(Pull(arm, self.top, FIRST)) if known is None else known
+        return self.clock.first.get(arm, self.clock.expected(Pull(arm, self.top, FIRST)))
 
     def _can_end(self, pull: Pull) -> bool:
         """Return whether a pull and the refit can end in time, also that of its own arm."""

@@ -32,14 +32,14 @@ class Play:
 
 
 def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.01):
-    """Play with a full pull of one second, and screening for ``share`` of it."""
+    """Play with full pulls of a second, or 0.7 on further splits; screening takes ``share``."""
     quality = np.random.default_rng(0).random(n_arms)
     own = {"n_workers": n_workers, "refit_cost": 1.25, "screening_level": LOW}
     policy = TimedHalving(**own)
     state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
 
     def seconds_of(pull):
-        return 1.0 if pull.level == TOP else share
+        return 1.0 - 0.3 * (pull.repetition > 0) if pull.level == TOP else share
 
     def reward_of(pull):
         if reward is not None:
@@ -168,10 +168,9 @@ def test_the_play_ends_if_more_arms_gain_nothing():
 
 
 def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
-    found = play(30.0, reward=lambda pull: np.nan if pull.arm % 2 == 0 else 1.0 * pull.arm)
-    assert found.arm % 2 == 1
-    found = play(30.0, reward=lambda pull: -np.inf if pull.arm % 2 == 0 else 1.0 * pull.arm)
-    assert found.arm % 2 == 1
+    for lost in (np.nan, -np.inf):
+        found = play(30.0, reward=lambda p, lost=lost: lost if p.arm % 2 == 0 else float(p.arm))
+        assert found.arm % 2 == 1
     found = play(30.0, reward=lambda pull: np.nan)
     assert found.arm == -1
     assert len(found.pulls) == 10
@@ -189,11 +188,11 @@ def test_equal_arms_count_once():
 
 
 def test_split_effects_do_not_decide():
-    # The second arm was only pulled on the first split, which is an easy one.
-    table = np.array([[0.9, 0.5, 0.5], [0.88, np.nan, np.nan], [0.7, 0.3, 0.3]])
-    standing = Standing.of(np.arange(3), table)
-    assert standing.leader == 0
-    assert standing.adjusted[1] < standing.adjusted[0]
+    # The second arm was only pulled on the first split, which is an easy one. The last diverged.
+    table = np.array([[7, 3, 3], [8.8, np.nan, np.nan], [9, 5, 5], [9.5, -1e30, np.nan]])
+    standing = Standing.of(np.arange(4), table)
+    assert standing.leader == 2
+    assert standing.adjusted[1] < standing.adjusted[2]
 
 
 def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():
