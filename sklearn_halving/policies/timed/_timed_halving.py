@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, isnan
@@ -309,7 +309,9 @@ class TimedGame:
             tables.append((self.low, self.screened))
         for level, rewards in tables:
             arms = np.array(sorted(rewards), dtype=np.int64)
-            yield ClosedRung(arms, level, np.array([rewards[arm] for arm in arms.tolist()]))
+            values = np.array([rewards[arm] for arm in arms.tolist()])
+            values[np.abs(values) * 2 * self.n_splits > LARGEST] *= np.inf  # clipped on a split
+            yield ClosedRung(arms, level, values)
 
     def ended_by(self) -> Sequence[str]:
         """Return why the play ended."""
@@ -532,11 +534,7 @@ class TimedGame:
         return pull if pull is not None and self._can_end(pull) else None
 
     def _n_open(self) -> dict[int, int]:
-        n_open: dict[int, int] = {}
-        for pull in self.in_flight:
-            if pull.level == self.top:
-                n_open[pull.arm] = n_open.get(pull.arm, 0) + 1
-        return n_open
+        return Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
 
     def _next_split(self, arm: int) -> int:
         known = self.full[arm]
