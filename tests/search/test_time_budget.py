@@ -136,8 +136,7 @@ def test_a_resume_repeats_the_decisions_of_the_journal(n_jobs, tmp_path):
 
 
 def test_each_session_goes_on_where_the_one_before_ended(tmp_path):
-    own = {"checkpoint": tmp_path / "journal", "time_budget": 1.0}
-    search, n_fits = search_of(Timed(seconds=0.1), **own), [0]
+    search, n_fits = search_of(Timed(seconds=0.1), checkpoint=tmp_path / "j", time_budget=1.0), [0]
     for n_jobs in (1, 2, 1, 1):
         with parallel_config("threading"):
             n_fits.append(search.set_params(n_jobs=n_jobs).fit(X, Y).n_fits_)

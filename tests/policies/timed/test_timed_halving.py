@@ -34,8 +34,7 @@ class Play:
 def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.01):
     """Play with full pulls of a second, or 0.7 on further splits; screening takes ``share``."""
     quality = np.random.default_rng(0).random(n_arms)
-    own = {"n_workers": n_workers, "refit_cost": 1.25, "screening_level": LOW}
-    policy = TimedHalving(**own)
+    policy = TimedHalving(LOW, n_workers=n_workers, refit_cost=1.25)
     state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
 
     def seconds_of(pull):
@@ -75,8 +74,7 @@ def test_the_budget_is_used_with_the_refit_and_not_exceeded(budget, share, n_wor
 
 def test_the_first_pull_is_a_full_one_and_is_the_answer_if_there_is_no_time():
     found = play(1.0)
-    assert found.pulls == [Pull(0, TOP, 0)]
-    assert found.arm == 0
+    assert (found.pulls, found.arm) == ([Pull(0, TOP, 0)], 0)
 
 
 def test_screening_is_used_where_it_is_cheap():
@@ -197,8 +195,7 @@ def test_split_effects_do_not_decide():
 
 def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():
     found = play(30.0, reward=lambda p: np.nan if p.level == LOW else float(p.arm % 7))
-    assert len(found.at(LOW)) == 3
-    assert found.arm % 7 == 6
+    assert (len(found.at(LOW)), found.arm % 7) == (3, 6)
     found = play(30.0, reward=lambda p: np.nan if p.arm == 0 and p.level == LOW else -p.arm)
     assert found.arm == 0
 
