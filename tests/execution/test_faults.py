@@ -28,11 +28,9 @@ def drawn_faults(seed: int) -> dict[float, str]:
     """Return faults for a fifth of the qualities, the best one of all among them."""
     rng = np.random.default_rng(seed)
     # Few that hang: each costs the time until it is ended, on each split.
-    kinds = (
-        ["raise"] * 9 + ["nan"] * 8 + ["slow"] * 6 + ["kill"] * 3 + ["kill once"] * 3 + ["hang"]
-    )
-    others = rng.choice(N_CANDIDATES - 1, len(kinds) - 1, replace=False)
-    faults = dict(zip([N_CANDIDATES - 1, *others], rng.permutation(kinds), strict=True))
+    ways = ["raise"] * 9 + ["nan"] * 8 + ["slow"] * 6 + ["kill"] * 3 + ["kill once"] * 3 + ["hang"]
+    others = rng.choice(N_CANDIDATES - 1, len(ways) - 1, replace=False)
+    faults = dict(zip([N_CANDIDATES - 1, *others], rng.permutation(ways), strict=True))
     return {float(quality): str(fault) for quality, fault in faults.items()}
 
 
