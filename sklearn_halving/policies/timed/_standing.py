@@ -17,6 +17,8 @@ PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 weight as this many degrees of freedom."""
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
+LARGEST = 1e150
+"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 FAR_BELOW = 1e3
 """A reward that is so many times the size of usual ones below zero comes from a fit that diverged.
 It counts for its arm, but says nothing about its split."""
@@ -31,7 +33,7 @@ class Standing:
     arms : ndarray of int of shape (n_arms,)
     n_splits : ndarray of int of shape (n_arms,)
     adjusted : ndarray of shape (n_arms,)
-        Means without the effects of the splits.
+        Means without the effects of the splits; infinite if a reward was clipped.
     mean, variance : ndarray of shape (n_arms,)
         The posterior means, which are shrunk towards the median, and their variances.
     noise : float
@@ -51,7 +53,7 @@ class Standing:
         if not len(arms):
             none = np.zeros(0)
             return cls(arms, arms, none, none, none, 0.0)
-        known = ~np.isnan(table)
+        known, table = ~np.isnan(table), np.clip(table, -LARGEST, LARGEST)
         n_splits = known.sum(axis=1)
         usual = max(abs(np.nanmax(table)), abs(np.nanmedian(table)))
         is_regular = ~(table < -FAR_BELOW * usual).any(axis=1)
@@ -68,6 +70,7 @@ class Standing:
         )
         weight = of_arms / (of_arms + noise / n_splits)
         mean = centre + weight * (adjusted - centre)
+        adjusted[np.abs(adjusted) * 2 * table.shape[1] > LARGEST] *= np.inf  # clipped on a split
         return cls(arms, n_splits, adjusted, mean, weight * noise / n_splits, noise)
 
     @property

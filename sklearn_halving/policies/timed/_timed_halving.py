@@ -41,8 +41,6 @@ MAX_FAILED = 10
 """If so many arms fail and none succeeds, the play ends."""
 FIRST = 0
 """The split on which all arms are compared."""
-LARGEST = 1e150
-"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 N_SHARES = 100
 """Number of latest arms from which the relative cost of screening is known."""
 N_SETTLED = 300
@@ -254,7 +252,6 @@ class TimedGame:
         """Take in the reward of a pull."""
         arm, level, repetition = pull
         del self.in_flight[pull]
-        reward = float(np.clip(reward, -LARGEST, LARGEST))
         self._standing = None
         self.clock.tell(pull, has_failed=isnan(reward))
         if isnan(reward):
@@ -309,9 +306,7 @@ class TimedGame:
             tables.append((self.low, self.screened))
         for level, rewards in tables:
             arms = np.array(sorted(rewards), dtype=np.int64)
-            values = np.array([rewards[arm] for arm in arms.tolist()])
-            values[np.abs(values) * 2 * self.n_splits > LARGEST] *= np.inf  # clipped on a split
-            yield ClosedRung(arms, level, values)
+            yield ClosedRung(arms, level, np.array([rewards[arm] for arm in arms.tolist()]))
 
     def ended_by(self) -> Sequence[str]:
         """Return why the play ended."""
