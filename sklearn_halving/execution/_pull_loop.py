@@ -21,7 +21,7 @@ import numpy as np
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.execution._journal import Journal
-from sklearn_halving.execution._types import Job, Outcome, Result
+from sklearn_halving.execution._types import Clock, Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
@@ -249,7 +249,7 @@ class PullLoop:
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
     _place: dict[Pull, int] = field(default_factory=dict, init=False)
-    _clocks: list[tuple[float, int, float]] = field(default_factory=list, init=False)
+    _clocks: list[Clock] = field(default_factory=list, init=False)
     _has_new: bool = field(default=False, init=False)
     _went_on_with: float = field(default=0.0, init=False)
 
@@ -258,7 +258,7 @@ class PullLoop:
         outcomes = {} if self.journal is None else self.journal.outcomes
         self._place = {pull: place for place, pull in enumerate(outcomes)}
         self._clocks = [o.clock for o in outcomes.values() if o.clock is not None]
-        self.window = self._clocks[0][1] if self._clocks else self.window
+        self.window = self._clocks[0].n_workers if self._clocks else self.window
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
@@ -315,7 +315,8 @@ class PullLoop:
             return False
         left, self.window = self.signals.deadline - time.monotonic(), self.n_workers
         if self.n_replayed < len(self._clocks):  # the next one is in the journal, too
-            _, self.window, left = self._clocks[self.n_replayed]
+            clock = self._clocks[self.n_replayed]
+            left, self.window = clock.went_on_with, clock.n_workers
         else:
             self._has_new, self._went_on_with = True, left
         self.charge(None, 0.0, left, self.window)
@@ -398,7 +399,8 @@ class PullLoop:
     def _land(self, result: Result) -> None:
         if self.charge is not None and result.outcome.clock is None:
             self._has_new = True
-            clock = self.signals.deadline - time.monotonic(), self.n_workers, self._went_on_with
+            left = self.signals.deadline - time.monotonic()
+            clock = Clock(left, self.n_workers, self._went_on_with)
             result = result._replace(outcome=replace(result.outcome, clock=clock))
         self.log.record(result.outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:
@@ -449,9 +451,9 @@ class PullLoop:
         for outcome in outcomes:
             del self._open[outcome.pull]
             if self.charge is not None and outcome.clock is not None:
-                left, self.window, _ = outcome.clock
+                self.window = outcome.clock.n_workers
                 seconds = outcome.fit_seconds + outcome.score_seconds
-                self.charge(outcome.pull, seconds, left, self.window)
+                self.charge(outcome.pull, seconds, outcome.clock.left, self.window)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self._may_ask = True
         self.observer.tell()

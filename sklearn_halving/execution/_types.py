@@ -183,6 +183,18 @@ Folds = ListedFolds | StreamedFolds
 Scores = float | dict[str, float]
 
 
+class Clock(NamedTuple):
+    """The time budget when a pull returned."""
+
+    left: float
+    """The seconds that were left."""
+    n_workers: int
+    """The number of workers of the session."""
+    went_on_with: float
+    """The seconds that were left when the policy went on after an earlier session; 0 if it did
+    not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a pull."""
@@ -209,10 +221,8 @@ class Outcome:
     """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
     """The number of boosting rounds if training stopped early on rows that were held out."""
-    clock: tuple[float, int, float] | None = None
-    """The seconds that were left of the time budget when the pull returned, the number of
-    workers, and the seconds that were left when the policy went on after an earlier session, if
-    the policy plans by them. The last one is 0 if it did not go on."""
+    clock: Clock | None = None
+    """The time budget when the pull returned, if the policy plans by it."""
     levels: tuple[int, ...] = ()
     """The levels to which the model was trained, if it can be trained further; else empty."""
 
