@@ -11,7 +11,7 @@ from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch, Search, arrays, finite
-from sklearn_halving.splits import corrected_variance_of_mean
+from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,12 +293,10 @@ def _standard_errors(found: FittedSearch) -> np.ndarray:
     """Return the standard error of every row's mean: its column, or computed from its splits."""
     if (column := found.results.get(f"standard_error_test_{found.metric}")) is not None:
         return finite(column)
-    columns: list[np.ndarray] = []
-    while (key := f"split{len(columns)}_test_{found.metric}") in found.results:
-        columns.append(finite(found.results[key]))
+    scores = finite(split_scores(found.results, f"test_{found.metric}"))
     rows = found.history[found.history["n_resources"] == found.history["n_resources"].max()]
     sizes = rows["n_train"].mean(), rows["n_test"].mean()
-    return np.sqrt(corrected_variance_of_mean(np.column_stack(columns), *sizes))
+    return np.sqrt(corrected_variance_of_mean(scores, *sizes))
 
 
 Cost = Literal["fits", "resources", "seconds"]

@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_random_state, column_or_1d, indexab
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._checks import check_count, refuse_unless
-from sklearn_halving._typing import RandomState
+from sklearn_halving._typing import CvResults, RandomState
 from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.splits._draws import Rows, draw_groups, draw_rows
@@ -356,6 +356,14 @@ def _check_classes(counts: Rows, n_train: int, n_test: int) -> None:
             "The least populated class in y has only 1 member. It is in every training set and "
             "never tested."
         )
+
+
+def split_scores(results: CvResults, side: str) -> NDArray[np.float64]:
+    """Return the scores of each split in ``cv_results_``, shape (n_candidates, n_splits)."""
+    columns: list[NDArray[np.float64]] = []
+    while (key := f"split{len(columns)}_{side}") in results:
+        columns.append(results[key])
+    return np.column_stack(columns)
 
 
 def corrected_variance_of_mean(

@@ -24,8 +24,8 @@ from sklearn_halving.policies.noise._noise_estimates import (
     tail_factor,
 )
 from sklearn_halving.samplers._space import is_finite_number
-from sklearn_halving.search.reporting._tables import pulled_means, split_scores
-from sklearn_halving.splits import corrected_variance_of_mean
+from sklearn_halving.search.reporting._tables import pulled_means
+from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""

@@ -27,7 +27,8 @@ from sklearn_halving.search._formatting import (
     without_addresses,
 )
 from sklearn_halving.search.reporting._statistics import edges
-from sklearn_halving.search.reporting._tables import SearchRecord, make_history, split_scores
+from sklearn_halving.search.reporting._tables import SearchRecord, make_history
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

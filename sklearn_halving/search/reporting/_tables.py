@@ -18,6 +18,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,14 +240,6 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         of_winner = n_scores[kept & (rows.arm == winner)]
         enough = min([*of_winner, enough, ENOUGH_SPLITS])
     return np.flatnonzero(kept & (n_scores >= enough))
-
-
-def split_scores(results: CvResults, side: str) -> FloatArray:
-    """Return the scores of each split, shape (n_candidates, n_splits)."""
-    columns: list[FloatArray] = []
-    while (key := f"split{len(columns)}_{side}") in results:
-        columns.append(results[key])
-    return np.column_stack(columns)
 
 
 def take_rows(results: CvResults, index: IntArray) -> CvResults:
