@@ -22,7 +22,7 @@ from weakref import WeakSet
 from zlib import crc32
 
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._types import Clock, Outcome, Scores
+from sklearn_halving.execution._types import ClockReading, Outcome, Scores
 from sklearn_halving.policies._types import Pull
 
 SYNC_SECONDS = 5.0
@@ -427,9 +427,9 @@ def _text(value: object) -> str:
     return str(_typed(value, str))
 
 
-def _read_clock(value: Iterable[object]) -> Clock:
+def _read_clock(value: Iterable[object]) -> ClockReading:
     left, n_workers, went_on_with = value
-    return Clock(_seconds(left), _positive(n_workers), _seconds(went_on_with))
+    return ClockReading(_seconds(left), _positive(n_workers), _seconds(went_on_with))
 
 
 def _read_levels(values: Iterable[object]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.execution._journal import Journal
-from sklearn_halving.execution._types import Clock, Job, Outcome, Result
+from sklearn_halving.execution._types import ClockReading, Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
@@ -249,7 +249,7 @@ class PullLoop:
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
     _place: dict[Pull, int] = field(default_factory=dict, init=False)
-    _clocks: list[Clock] = field(default_factory=list, init=False)
+    _clocks: list[ClockReading] = field(default_factory=list, init=False)
     _has_new: bool = field(default=False, init=False)
     _went_on_with: float = field(default=0.0, init=False)
 
@@ -400,7 +400,7 @@ class PullLoop:
         if self.charge is not None and result.outcome.clock is None:
             self._has_new = True
             left = self.signals.deadline - time.monotonic()
-            clock = Clock(left, self.n_workers, self._went_on_with)
+            clock = ClockReading(left, self.n_workers, self._went_on_with)
             result = result._replace(outcome=replace(result.outcome, clock=clock))
         self.log.record(result.outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:

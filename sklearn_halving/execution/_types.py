@@ -183,8 +183,8 @@ Folds = ListedFolds | StreamedFolds
 Scores = float | dict[str, float]
 
 
-class Clock(NamedTuple):
-    """The time budget when a pull returned."""
+class ClockReading(NamedTuple):
+    """What is known of the time budget when a pull returns."""
 
     left: float
     """The seconds that were left."""
@@ -221,8 +221,8 @@ class Outcome:
     """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
     """The number of boosting rounds if training stopped early on rows that were held out."""
-    clock: Clock | None = None
-    """The time budget when the pull returned, if the policy plans by it."""
+    clock: ClockReading | None = None
+    """The time budget when the pull returned, if the policy plans by it; else None."""
     levels: tuple[int, ...] = ()
     """The levels to which the model was trained, if it can be trained further; else empty."""
 
