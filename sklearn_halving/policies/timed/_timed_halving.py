@@ -142,7 +142,6 @@ class Mean:
 class Clock:
     """The times of pulls, and the time that is left."""
 
-    low: int | None
     top: int
     n_workers: int
     left: float = inf
@@ -224,7 +223,7 @@ class TimedGame:
         self.low = low if low is not None and low < self.top else None
         self.n_splits = problem.max_repetitions or 1
         self.n_arms, self.refit_cost = problem.n_arms, rules.refit_cost
-        self.clock = Clock(self.low, self.top, rules.n_workers)
+        self.clock = Clock(self.top, rules.n_workers)
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
         self.failed: set[int] = set()
@@ -280,7 +279,7 @@ class TimedGame:
         """Return the arms of which no model is needed."""
         waiting = {pull.arm for pull in (*self._queue, *self.in_flight)}
         waiting.update(*(arms for arms, _ in self._screens))
-        waiting.update(self._best_of_pool()[: KEEPS + self._n_due])
+        waiting.update(self._ranked(self._pool)[: KEEPS + self._n_due])
         return [arm for arm in range(self.n_arms) if arm not in waiting]
 
     def best(self) -> int:
@@ -291,9 +290,9 @@ class TimedGame:
         """
         standing = self.standing
         if len(standing.arms) <= 1 and self.screened.keys() >= set(standing.arms.tolist()):
-            known = {arm: r for arm, r in self.screened.items() if arm not in self.failed}
+            known = self._ranked(self.screened.keys() - self.failed)
             if len(known) > 2:
-                return max(known, key=lambda arm: (known[arm], -arm))
+                return known[0]
         return standing.leader
 
     # What a sampler and a user may know.
@@ -373,7 +372,7 @@ class TimedGame:
         return pull
 
     def _promotion(self) -> Pull | None:
-        pulls = (Pull(arm, self.top, FIRST) for arm in self._best_of_pool())
+        pulls = (Pull(arm, self.top, FIRST) for arm in self._ranked(self._pool))
         pull = next((pull for pull in pulls if self._can_end(pull)), None)
         if pull is not None:
             self._pool.discard(pull.arm)
@@ -386,7 +385,7 @@ class TimedGame:
         """
         if not self._pool or self.clock.share is None or self._screening_price() is not None:
             return None
-        best = max(self.screened.keys() - self.failed, key=lambda arm: (self.screened[arm], -arm))
+        best = self._ranked(self.screened.keys() - self.failed)[0]
         return self._promotion() if best in self._pool else None
 
     def _confirming(self) -> Pull | None:
@@ -449,8 +448,9 @@ class TimedGame:
         n_low = 0 if low is None or len(self.full) > 1 else int(work // low)
         return self._create(n_low, self.low or self.top)
 
-    def _best_of_pool(self) -> list[int]:
-        return sorted(self._pool, key=lambda arm: (-self.screened[arm], arm))
+    def _ranked(self, screened: Iterable[int]) -> list[int]:
+        """Return screened arms, best first."""
+        return sorted(screened, key=lambda arm: (-self.screened[arm], arm))
 
     # Time.
 
@@ -524,12 +524,10 @@ class TimedGame:
         standing = self.standing
         if len(standing.arms) < 2:
             return None
-        arm = standing.contender(min(most, self.n_splits), least, self._n_open())
+        n_open = Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
+        arm = standing.contender(min(most, self.n_splits), least, n_open)
         pull = None if arm == NO_ARM else Pull(arm, self.top, self._next_split(arm))
         return pull if pull is not None and self._can_end(pull) else None
-
-    def _n_open(self) -> dict[int, int]:
-        return Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
 
     def _next_split(self, arm: int) -> int:
         known = self.full[arm]
