@@ -201,12 +201,15 @@ def make_cv_results(
     results.update(param_columns(params))
     results.update(_rescaled_columns(task, rows))
     results["params"] = params
-    for metric, table in pulls.scores("test_scores").items():
-        _add_scores(results, f"test_{metric}", table, means, pulls, numbers)
-        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], rows.rank_group)
-    if task.return_train_score:
-        for metric, table in pulls.scores("train_scores").items():
-            _add_scores(results, f"train_{metric}", table, means, pulls, numbers)
+    for side in ("test", "train") if task.return_train_score else ("test",):
+        for metric, table in pulls.scores(f"{side}_scores").items():
+            key = f"{side}_{metric}"
+            for place in np.argsort(numbers).tolist():
+                results[f"split{numbers[place]}_{key}"] = table[:, place]
+            results[f"mean_{key}"] = means(table, pulls.is_pulled)
+            results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
+            if side == "test":
+                results[f"rank_{key}"] = ranks(results[f"mean_{key}"], rows.rank_group)
     return results
 
 
@@ -316,21 +319,6 @@ def _add_times(results: CvResults, pulls: _Cells) -> None:
         table = pulls.table(seconds)
         results[f"mean_{name}_time"] = pulled_means(table, pulls.is_pulled)
         results[f"std_{name}_time"] = _deviations(table, pulls.is_pulled)
-
-
-def _add_scores(
-    results: CvResults,
-    key: str,
-    table: FloatArray,
-    means: Means,
-    pulls: _Cells,
-    numbers: Sequence[int],
-) -> None:
-    """Add the scores of the splits, which have these numbers, their means and deviations."""
-    for place in np.argsort(numbers).tolist():
-        results[f"split{numbers[place]}_{key}"] = table[:, place]
-    results[f"mean_{key}"] = means(table, pulls.is_pulled)
-    results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
 
 
 def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:
