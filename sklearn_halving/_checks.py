@@ -99,14 +99,9 @@ def between(low: float, high: float, advice: str = "") -> Rule:
     return Rule(partial(check_between, low=low, high=high), advice)
 
 
-def at_least(least: int, advice: str = "") -> Rule:
+def at_least(least: int) -> Rule:
     """Return the rule that the value is a whole number of at least ``least``."""
-    return Rule(partial(check_count, least=least), advice)
-
-
-def one_of(choices: object, advice: str = "") -> Rule:
-    """Return the rule that the value is one of a ``Literal`` type."""
-    return Rule(partial(check_choice, choices=choices), advice)
+    return Rule(partial(check_count, least=least))
 
 
 Count = Annotated[int, Rule(check_count)]
@@ -166,7 +161,7 @@ def _rule_of(hint: Any) -> tuple[Rule | None, bool]:
         inner, may_be_none = _rule_of(hint.__origin__)
         return (rules[-1] if rules else inner), may_be_none
     if origin is Literal:
-        return one_of(hint), None in options
+        return Rule(partial(check_choice, choices=hint)), None in options
     if origin in (Union, UnionType):
         others = [one for one in options if one is not NoneType]
         rule = _rule_of(others[0])[0] if len(others) == 1 else None
