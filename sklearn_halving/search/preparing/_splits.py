@@ -152,16 +152,14 @@ def fixed_splits(
     search: SharedParameters, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV."""
-    _check_rows(inputs)
     data = _Data.of(search, inputs)
     splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
     check_groups(splitter, inputs.split_params)
     pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
-    _check_sides(pairs)
+    n_train, n_test = _smallest(pairs)
     numbers = _order_of(data, pairs)
     pairs = [pairs[number] for number in numbers]
     orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
-    n_train, n_test = _smallest(pairs)
     folds = tuple(
         Fold(train, test)
         if orders is None
@@ -184,7 +182,6 @@ def streamed_splits(
     search: SharedParameters, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
 ) -> SearchSplits:
     """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
-    _check_rows(inputs)
     data = _Data.of(search, inputs)
     stream = split_stream(
         search.cv,
@@ -196,12 +193,11 @@ def streamed_splits(
     )
     n_known = stream.n_repetitions
     pairs = [stream.split(number) for number in range(n_known or N_LOOKED_AT)]
-    _check_sides(pairs)
+    n_train, n_test = _smallest(pairs)
     n_named = SearchSplits.n_named if n_known is None else n_known
     if isinstance(stream.make_block, Reshuffles):
         n_named = max(1, stream.make_block.n_own) * stream.block_length
     orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
-    n_train, n_test = _smallest(pairs)
     folds = StreamedFolds(stream, orders, None if orders is None else n_train)
     return SearchSplits(
         folds,
@@ -230,7 +226,9 @@ class _Data:
 
     @classmethod
     def of(cls, search: SharedParameters, inputs: FitInputs) -> _Data:
-        """Return what the splits of a search depend on."""
+        """Return what the splits of a search depend on; raise if the data have no rows."""
+        if num_samples(inputs.X) == 0:
+            raise ValueError("Found array with 0 sample(s): X is empty; there is nothing to fit.")
         classifies, groups = is_classifier(search.estimator), inputs.split_params.get("groups")
         groups = None if groups is None else np.asarray(groups)
         classes, is_known = None, True
@@ -278,7 +276,14 @@ def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:
 
 
 def _smallest(pairs: Pairs) -> tuple[int, int]:
+    """Return the numbers of rows of the smallest folds; raise if one has no rows."""
     sizes = [(len(train), len(test)) for train, test in pairs]
+    for place, (n_train, n_test) in enumerate(sizes):
+        if n_train == 0 or n_test == 0:
+            raise ValueError(
+                f"Split {place} of cv has {n_train} training and {n_test} test rows; both "
+                "must have at least one. Use fewer splits, or another cv."
+            )
     return min(n_train for n_train, _ in sizes), min(n_test for _, n_test in sizes)
 
 
@@ -303,22 +308,6 @@ def _goes_forward(pairs: Pairs) -> bool:
     A single split is not enough to decide: it may be a hold-out set at the end of the data.
     """
     return len(pairs) > 1 and all(train.max() < test.min() for train, test in pairs)
-
-
-def _check_rows(inputs: FitInputs) -> None:
-    """Raise if the data have no rows."""
-    if num_samples(inputs.X) == 0:
-        raise ValueError("Found array with 0 sample(s): X is empty, and there is nothing to fit.")
-
-
-def _check_sides(pairs: Iterable[tuple[Rows, Rows]]) -> None:
-    """Raise if a split has no training rows or no test rows."""
-    for place, (train, test) in enumerate(pairs):
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Split {place} of cv has {len(train)} training and {len(test)} test rows; both "
-                "must have at least one. Use fewer splits, or another cv."
-            )
 
 
 def _is_like_all(classes: Rows | None, target: FloatArray | None, rows: Rows) -> bool:

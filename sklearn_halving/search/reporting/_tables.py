@@ -290,9 +290,7 @@ class _Cells:
     def scores(self, side: str) -> dict[str, FloatArray]:
         """Return a table for each metric; a single metric is called "score"."""
         scores: list[Scores] = [getattr(outcome, side) for outcome in self.outcomes]
-        metrics = next((list(s) for s in scores if isinstance(s, dict)), None)
-        if metrics is None:
-            return {"score": self.table(scores)}  # type: ignore[arg-type]
+        metrics = next((list(s) for s in scores if isinstance(s, dict)), ["score"])
         # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
         # single number for all metrics.
         return {
@@ -442,10 +440,9 @@ def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str
         "error": error,
     }
     for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
-        if isinstance(scores, dict):
-            row |= {f"{side}_{metric}": value for metric, value in scores.items()}
-        elif scores is not None:
+        if scores is not None:
             # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is
             # a single number for all metrics.
-            row |= {f"{side}_{metric}": scores for metric in metrics}
+            each = scores if isinstance(scores, dict) else dict.fromkeys(metrics, scores)
+            row |= {f"{side}_{metric}": score for metric, score in each.items()}
     return row
