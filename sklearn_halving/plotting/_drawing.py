@@ -185,9 +185,9 @@ def count_of(number: int, noun: str, rest: str = "") -> str:
     return f"{number} {noun}{'' if number == 1 else 's'} {rest}".rstrip() if number else ""
 
 
-def wrapped(label: str, length: int = 28) -> str:
+def wrapped(label: str) -> str:
     """Return a y label, in two lines if one could be longer than the axis."""
-    if len(label) <= length:
+    if len(label) <= 28:
         return label
     head, _, name = label.rpartition(" ")
     return "\n".join(part for part in (head, shortened(name, 40)) if part)
