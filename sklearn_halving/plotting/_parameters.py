@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -430,29 +431,32 @@ class ParameterPairDisplay(Display):
         ----------
         parameters : tuple of two str or None, default=None
             Names of the parameters of the x and the y axis. None takes the two most important
-            ones, see `ImportanceDisplay`.
+            ones that candidates share, see `ImportanceDisplay`.
 
         Raises
         ------
         ValueError
-            If candidates do not differ in both parameters, or the search has no such metric.
+            If candidates do not differ in both parameters or none has both, or if the search has
+            no such metric.
         """
         found = FittedSearch(search, cls.__name__, metric)
         axes, table = tried_space(found)
-        if len(axes) < 2:
-            way_out = "ParameterDisplay shows one of them"
-            raise found.lacks("two parameters in which candidates differ", way_out)
+        has = ~np.isnan([axis.position for axis in axes])
+        # Candidates of different dicts may share no parameters.
+        pairs = [(i, j) for i, j in combinations(range(len(axes)), 2) if (has[i] & has[j]).any()]
+        if not pairs:
+            raise found.lacks("two parameters in which candidates differ", "try ParameterDisplay")
         if parameters is None:
-            places = sorted(np.argsort(-importances(axes, table)[0], kind="stable")[:2])
+            importance = importances(axes, table)[0]
+            places = max(pairs, key=lambda pair: importance[list(pair)].sum())
         else:
             known = [axis.name for axis in axes]
-            holds = len(set(parameters)) == 2 and set(parameters) <= set(known)
-            rule = f"be two of those in which candidates differ, {', '.join(map(repr, known))}"
+            holds = set(parameters) in [{known[i], known[j]} for i, j in pairs]
+            rule = f"be two parameters that candidates share and differ in, of {known}"
             refuse_unless(holds, f"parameters of {cls.__name__}", rule, repr(parameters))
-            places = [known.index(name) for name in parameters]
-        first, second = (axes[place] for place in places)
-        shown = ~np.isnan(first.position + second.position)
-        first, second = (replace(one, position=one.position[shown]) for one in (first, second))
+            places = (known.index(parameters[0]), known.index(parameters[1]))
+        shown = np.logical_and(*has[list(places)])
+        first, second = (replace(axes[i], position=axes[i].position[shown]) for i in places)
         display = cls(
             axes=(first, second),
             **arrays(table[shown], "score", "best", "has_fewer_splits"),

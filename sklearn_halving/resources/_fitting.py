@@ -110,7 +110,9 @@ def number_of(value: object) -> float | None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the known names closest to ``name``, or an empty string."""
-    close = get_close_matches(name, list(known), n=3)
+    known = list(known)
+    prefixed = [one for one in known if one.endswith(f"__{name}")]
+    close = prefixed[:3] or get_close_matches(name, known, n=3)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -81,18 +81,18 @@ class HyperbandSearchCV(BaseBanditSearchCV):
     ``max_resources / factor ** s`` of the resource. From rung to rung, one of every ``factor``
     candidates is kept and gets ``factor`` times the resource.
 
-    With a **time budget**, the search plans by the measured times of its fits. The first candidate
-    is fitted in full. It has the estimator's own parameters, or the middle of a range that they
-    lie outside of, unless ``initial_candidates`` is set. Others are tried in small loops: where
-    fits with a ninth of the resource are cheap, they decide which are fitted in full. The best
-    are fitted on further splits.
+    With a **time budget**, the search adapts to the measured times of its fits. The first
+    candidate is fitted in full. Unless ``initial_candidates`` is set, it has the estimator's own
+    parameters, or the middle of a range that does not contain them. Others are tried in small
+    loops: if fits with a ninth of the resource are cheap, they decide which are fitted in full.
+    The best are fitted on further splits.
 
     Parameters
     ----------
     time_budget : float, str or None, default=None
-        Maximum time of `fit` with the refit, in seconds or as text, such as ``"30min"``. It is
-        exceeded by at most the fits that run, and by the refit if they leave no time for it. The
-        result may depend on the speed of the machine. If ``brackets``, ``n_loops`` or
+        Maximum time of `fit` with the refit, in seconds or as text, such as ``"30min"``. It can be
+        exceeded by running fits, and by the refit if they leave no time for it. The result may
+        depend on the speed of the machine. If ``brackets``, ``n_loops`` or
         ``early_splits`` is set, the brackets are played until the time is over, and the refit
         follows.
     cv : int, cross-validation generator or iterable, default=None

@@ -266,7 +266,8 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
         has_enough = 2 * results["n_fits"] >= results["n_fits"].max()
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
     statistics = ChoiceStatistics.of(compared, metric, rows.level, overlap)
-    results["probability_best"] = statistics.probability_best()
+    is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
+    results["probability_best"] = np.where(is_compared, statistics.probability_best(), np.nan)
     is_winner = rows.arm == run.best_arm
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
         # The policy may choose another candidate, for example if it ignores earlier stages.

@@ -81,7 +81,7 @@ class SharedParameters:
         Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
         the best candidate so far is refitted.
     n_jobs : int or None, default=None
-        Number of parallel jobs. The result does not depend on it.
+        Number of parallel jobs. The result does not depend on it, except with a limit of time.
     scoring : str, callable, list, tuple or dict, default=None
         As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
     cv : int, cross-validation generator or iterable, default=None
@@ -90,14 +90,14 @@ class SharedParameters:
         limit. Others give a fixed number of splits.
     refit : bool, str or callable, default=True
         As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
-        resource and all splits.
+        resource and enough splits.
     random_state : int, RandomState instance or None, default=None
         Pass an int for reproducible results. It also seeds estimators without a seed.
     verbose : int, default=0
         1 prints progress, 2 also a line for each fit, 3 also scores.
     initial_candidates : list of dict or None, default=None
-        Candidates to try in any case, such as ``{}`` for the estimator as it is. None is those of
-        a ready space.
+        Candidates that are always tried, such as ``{}`` for the estimator as it is. None is those
+        of a ready space.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None

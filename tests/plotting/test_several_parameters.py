@@ -9,10 +9,7 @@ from scipy.stats import loguniform, uniform
 from doubles import Known
 from plotting.searches import X, Y, hyperband
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.plotting import (
-    ImportanceDisplay,
-    ParameterPairDisplay,
-)
+from sklearn_halving.plotting import ImportanceDisplay, ParameterPairDisplay
 from sklearn_halving.plotting._drawing import score_range
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
@@ -61,6 +58,12 @@ class Noted(Known):
     def __init__(self, note="", seconds=0.0):
         super().__init__(seconds=seconds)
         self.note = note
+
+
+def test_the_default_pair_is_one_that_candidates_share():
+    spaces = [{"quality": uniform(0, 1)}, {"n_steps": [1, 2], "seconds": [1e-9, 1e-8]}]
+    display = ParameterPairDisplay.from_estimator(hyperband(spaces))
+    assert {axis.name for axis in display.axes} == {"n_steps", "seconds"}
 
 
 def test_ticks_of_a_pair_do_not_overlap():

@@ -46,8 +46,8 @@ def test_a_parameter_value_errors():
         ParameterValue("C", 0)
     with pytest.raises(ValueError, match="part of the searched parameters"):
         ParameterValue("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
-    with pytest.raises(ValueError, match="Did you mean 'rbfsampler__n_components'"):
-        ParameterValue("rbfsampler__n_component").check(FEATURES, frozenset())
+    with pytest.raises(ValueError, match="Did you mean 'rbfsampler__gamma'"):
+        ParameterValue("gamma").check(FEATURES, frozenset())
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("kernel", "'rbf'"), ("shrinking", "True")])

@@ -11,11 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, data, numbered, small
 from search.resuming import Steady
-from sklearn_halving import (
-    BanditSearchCV,
-    HyperbandSearchCV,
-    VarianceHalvingSearchCV,
-)
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 X, Y = numbered(120)

@@ -137,8 +137,10 @@ def test_a_race_keeps_its_budget_and_has_rows_for_what_was_tried(sampler):
     search = race_of(sampler, Peak(), PEAK).fit(X, Y)
     assert search.n_fits_ <= 80
     assert len(search.cv_results_["params"]) == search.history_["candidate"].nunique()
-    assert search.cv_results_["n_fits"].min() >= 1
-    assert search.cv_results_["n_fits"][search.best_index_] >= 4
+    n_fits, probability = search.cv_results_["n_fits"], search.cv_results_["probability_best"]
+    assert n_fits.min() >= 1
+    assert n_fits[search.best_index_] >= 4
+    assert (np.isnan(probability) == (2 * n_fits < n_fits.max())).all()
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
 
 

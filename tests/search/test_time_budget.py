@@ -103,8 +103,10 @@ def test_initial_candidates_are_tried_first_and_the_first_of_them_in_full():
 
 
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
+    given = {"resource": "n_units", "initial_candidates": [{}, {"value": 0.7}, {"value": 0.9}]}
     with pytest.warns(UserWarning, match=r"stopped by time_budget=0\.9 .* of 2 candidates"):
-        search = search_of(Timed(seconds=0.3), resource="n_units", time_budget=0.9).fit(X, Y)
+        search = search_of(Timed(seconds=0.3), time_budget=0.9, **given).fit(X, Y)
+    assert "2 candidates, 2 of them initial" in search.summary()
     assert search.best_estimator_.n_units == 30
     assert search.best_params_["n_units"] == 30
 

@@ -143,8 +143,8 @@ def session_of(
         fields["param_distributions"] = content_hash(search.param_distributions)
         if isinstance(search.refit, str):  # the metric from which candidates are made
             fields["refit"] = search.refit
-        elif plan.schedule is not None:  # `refit` decides whether the last rungs are races
-            fields["refit"] = "a callable" if callable(search.refit) else "no callable"
+        elif plan.schedule is not None and callable(search.refit):  # then no last rung is a race
+            fields["refit"] = "a callable"
         fields["sklearn_halving"] = versions["sklearn_halving"]
     return Session(fields, versions, len(candidates), content_hash(*candidates), seed)
 

@@ -197,11 +197,12 @@ class Findings:
         text = counted(record.n_different, "candidate")
         if record.n_candidates > record.n_different:  # some were started in several brackets
             text += f", started {record.n_candidates:,} times"
-        n_initial = sum(map(len, record.plan.fronts))
+        # A search that was stopped may have fitted fewer than were planned.
+        n_initial = min(sum(map(len, record.plan.fronts)), record.n_different)
         if n_initial:
             text += f", {n_initial:,} of them initial"
         if self.n_fitted < record.n_candidates:
-            text += f", of which {self.n_fitted:,} were fitted"
+            text += f", {self.n_fitted:,} fitted"
         if self.resource is None:
             return f"{text}; full fits only"
         amounts = self.history["n_resources"]

@@ -16,9 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
-from sklearn_halving import (
-    HyperbandSearchCV,
-)
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search.reporting._statistics import edges
 
 pytestmark = pytest.mark.filterwarnings(
