@@ -282,8 +282,8 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     results["posterior_mean"] = belief.mean[rows.arm]
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
-    alive = run.prepared.policy.is_alive(run.state)[rows.arm]
     score: FloatArray = results[f"mean_test_{run.metric}"].copy()
+    alive = run.prepared.policy.is_alive(run.state)[rows.arm] & ~np.isnan(score).all()
     score[alive] = results["posterior_mean"][alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)

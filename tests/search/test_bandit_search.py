@@ -84,7 +84,7 @@ class TwoEach:
 @pytest.mark.parametrize(
     "options",
     [
-        {"policy": "asynchronous_halving", "n_fits": 120},
+        {"policy": "asynchronous_halving", "n_fits": 200},
         {
             "policy": AsynchronousBrackets(Hyperband(max_candidates=9, early_repetitions=2)),
             "sampler": "gaussian_process",

@@ -190,11 +190,13 @@ def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
     search_class, refit
 ):
     X, y = data()
-    search = small(search_class, Known(nan_below=1000), KNOWN, refit=refit)
+    # BayesGapSearchCV fits only some of them.
+    space = {"value": list(range(30))} if "kernel" in signature(search_class).parameters else KNOWN
+    search = small(search_class, Known(nan_below=1000), space, refit=refit)
     with pytest.warns(UserWarning, match="Every mean score is NaN, so the first candidate is"):
         search.fit(X, y)
     results = search.cv_results_
-    amounts = np.asarray(results.get("n_resources", np.ones(len(results["params"]))))
+    amounts = results["n_resources"] if "n_resources" in results else results["n_fits"] > 0
     assert search.best_index_ == np.flatnonzero(amounts == amounts.max())[0]
     assert search.best_params_ == results["params"][search.best_index_]
     assert np.isnan(search.best_score_)
@@ -205,8 +207,7 @@ def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
         assert len(search.predict(X)) == len(X)
     for name in ("best_probability_", "best_regret_", "best_corrected_score_"):
         assert np.isnan(getattr(search, name, np.nan))
-    assert "rank 1 of" in search.summary()
-    assert ": no score in" in search.summary()
+    assert all(text in search.summary() for text in ("rank 1 of", ": no score in"))
 
 
 @pytest.mark.filterwarnings("ignore:One or more")

@@ -70,7 +70,8 @@ class SearchPlan:
         most, n_splits = description.max_pulls, problem.max_repetitions
         n_planned = sum(stage.n_pulls for stage in description.stages)
         if not n_planned:
-            if n_splits is None or (most is None and description.plays_levels):
+            # At several levels, a candidate may have more fits than there are splits.
+            if n_splits is None or description.plays_levels:
                 return most
             n_planned = problem.n_arms * n_splits
         return n_planned if most is None else min(most, n_planned)

@@ -55,7 +55,7 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
         raise (FitTypeError if causes == {"TypeError"} else ValueError)(
             f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
             "misconfigured.\nYou can try to debug the error by setting error_score='raise'.\n\n"
-            f"Below are more details about the failures:\n{_details(task, outcomes, failed)}"
+            f"Below are more details about the failures:\n{_details(task, failed)}"
         )
     unscored = [outcome for outcome in outcomes if outcome.score_error is not None]
     fits = f"{len(failed)} fits failed out of a total of {len(outcomes)}.\nThe score"
@@ -69,7 +69,7 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
                 f"{head} on these train-test partitions for these parameters will be set to "
                 f"{task.error_score}.\nIf these failures are not expected, {DEBUG}"
                 "\nBelow are more details about the failures:\n"
-                f"{_details(task, outcomes, own)}",
+                f"{_details(task, own)}",
                 category,
             )
     if unscored and (hint := _missing_class(task, unscored[0].pull.repetition)):
@@ -93,16 +93,16 @@ def _missing_class(task: EvaluationTask, repetition: int) -> str:
     return ""
 
 
-def _details(task: EvaluationTask, outcomes: Sequence[Outcome], failed: Sequence[Outcome]) -> str:
+def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
     """Return an entry for each kind of error: those whose tracebacks have the same last line."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
         by_kind[last_line(_error_of(outcome))].append(outcome)
-    entries, largest = [], max(outcome.pull.level for outcome in outcomes)
+    entries = []
     for same in list(by_kind.values())[:MAX_ERRORS]:
         arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)
         what, where = "fits" if same[0].error else "scores", ""
-        if level < largest:
+        if level < task.max_level:
             where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
         entries.append(
             f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
