@@ -10,15 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from doubles import Known
 from plotting.searches import hyperband, noisy_score, variance_halving
-from sklearn_halving.plotting import (
-    ConfidenceDisplay,
-    ParameterDisplay,
-    PullsDisplay,
-)
-from sklearn_halving.plotting._drawing import (
-    candidate_labels,
-    value_texts,
-)
+from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, PullsDisplay
+from sklearn_halving.plotting._drawing import candidate_labels, value_texts
 
 
 def test_candidates_are_in_the_order_of_ranks(halving) -> None:

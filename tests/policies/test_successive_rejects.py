@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import (
-    AnytimeSuccessiveRejects,
-    Problem,
-    Pulls,
-    SuccessiveRejects,
-)
+from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, Pulls, SuccessiveRejects
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import Pull
 

@@ -7,10 +7,7 @@ import time
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.ensemble import (
-    BaggingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import make_pipeline

@@ -21,12 +21,7 @@ from scipy.stats import (
 )
 from sklearn.svm import SVC
 
-from sklearn_halving.samplers import (
-    GaussianProcessSampler,
-    RandomSampler,
-    Space,
-    Told,
-)
+from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Space, Told
 
 CONTINUOUS = {
     "uniform": uniform(-3, 5),

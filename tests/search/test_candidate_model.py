@@ -16,11 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.search import candidate_features
-from sklearn_halving.search._candidate_model import (
-    draw_evenly,
-    make_features,
-    make_prior,
-)
+from sklearn_halving.search._candidate_model import draw_evenly, make_features, make_prior
 
 each_kernel = pytest.mark.parametrize("kernel", ["squared_exponential", "matern"])
 

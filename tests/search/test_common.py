@@ -40,10 +40,7 @@ from search.common import (
     small,
     with_list,
 )
-from sklearn_halving import (
-    BanditSearchCV,
-    HyperbandSearchCV,
-)
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import Hyperband
 
 

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, loguniform, poisson, randint, uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import (
-    KFold,
-    ParameterSampler,
-)
+from sklearn.model_selection import KFold, ParameterSampler
 
 from search.common import FITS, Known, Recording, data, numbered
 from sklearn_halving import HyperbandSearchCV

@@ -9,11 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import VarianceHalvingSearchCV
-from sklearn_halving.policies import (
-    SuccessiveHalving,
-    SuccessiveRejects,
-    UniformAllocation,
-)
+from sklearn_halving.policies import SuccessiveHalving, SuccessiveRejects, UniformAllocation
 from sklearn_halving.simulation import RecordedScores, simulate
 
 TABLE = np.array([[0.5, 0.7, 0.6], [0.9, 0.4, 0.8], [0.1, 0.2, 0.3]])

@@ -17,13 +17,7 @@ from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
 from scipy.stats import uniform
 
-from doubles import (
-    Known,
-    Steps,
-    fails_for_negative_quality,
-    first_feature,
-    make_task,
-)
+from doubles import Known, Steps, fails_for_negative_quality, first_feature, make_task
 from execution.running import check_faults, outcomes_of, scores_of, serial_scores
 from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV

@@ -16,11 +16,7 @@ from doubles import CountsPickles, Known, ReportsItsSurroundings, first_feature,
 from execution.running import outcomes_of, scores_of, serial_scores
 from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers import _worker
-from sklearn_halving.execution.workers._executors import (
-    CHUNK_SECONDS,
-    MAX_CHUNK,
-    ChunkQueue,
-)
+from sklearn_halving.execution.workers._executors import CHUNK_SECONDS, MAX_CHUNK, ChunkQueue
 from sklearn_halving.policies import Pull
 
 

@@ -15,12 +15,7 @@ from joblib.externals.loky import reusable_executor
 from doubles import Faulty, Known, fails_for_negative_quality, make_task
 from execution.running import QUALITIES, check_faults, outcomes_of
 from scripts import run_script
-from sklearn_halving.execution._types import (
-    NO_LIMITS,
-    Job,
-    PullLimits,
-    Result,
-)
+from sklearn_halving.execution._types import NO_LIMITS, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _executors, _limits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Pull

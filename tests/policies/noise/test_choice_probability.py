@@ -16,10 +16,7 @@ from sklearn_halving.policies.noise._choice_probability import (
     is_clear,
     probability_of_best,
 )
-from sklearn_halving.policies.noise._noise_estimates import (
-    estimate_from_table,
-    standard_errors,
-)
+from sklearn_halving.policies.noise._noise_estimates import estimate_from_table, standard_errors
 
 means = st.floats(-50, 50)
 errors = st.one_of(st.floats(1e-6, 30), st.just(0.0))

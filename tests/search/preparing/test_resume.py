@@ -13,21 +13,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, small
-from search.resuming import (
-    GRID,
-    Steady,
-    X,
-    Y,
-    fits_of,
-    found,
-    steady,
-    table,
-)
-from sklearn_halving import (
-    BanditSearchCV,
-    HyperbandSearchCV,
-    VarianceHalvingSearchCV,
-)
+from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
+from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.policies import HOO, SuccessiveRejects
 from sklearn_halving.search.preparing._checkpoint import FREE

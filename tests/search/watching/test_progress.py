@@ -8,14 +8,8 @@ import pytest
 from joblib import parallel_backend
 
 from search.common import SEARCHES, Known, data, small
-from sklearn_halving import (
-    BanditSearchCV,
-    BayesGapSearchCV,
-    HyperbandSearchCV,
-)
-from sklearn_halving.policies import (
-    LUCB,
-)
+from sklearn_halving import BanditSearchCV, BayesGapSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import LUCB
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
