@@ -291,7 +291,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             why = "chooses among given candidates, unlike 'incumbent_race'"
             raise self._left_out("sampler", why)
         # Most policies reject a budget that is too small. A huge grid is not listed before.
-        with naming_n_fits(self.policy, setup.n_fits):
+        with naming_n_fits(self.policy, setup):
             policy.start(make_plan(policy, setup).problem, seed=np.random.SeedSequence(0))
         return policy
 
@@ -303,7 +303,7 @@ class BanditSearchCV(AdaptiveSearchCV):
             n_splits = splits.n_repetitions
         elif not described.plays_levels:
             self._check_splits(setup, self._least_n_fits(n_arms))
-        with naming_n_fits(name, setup.n_fits):
+        with naming_n_fits(name, setup):
             n_dimensions = len(setup.space.names)
             return policy_by_name(name, n_arms, setup.n_fits, n_splits, n_dimensions)
 
@@ -313,14 +313,18 @@ class BanditSearchCV(AdaptiveSearchCV):
 
 
 @contextmanager
-def naming_n_fits(policy: str | Policy, n_fits: int) -> Iterator[None]:
+def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
     """Add the name and ``n_fits`` to an error of a policy that the search has created."""
     try:
         yield
     except ValueError as error:
         if not isinstance(policy, str):
             raise
-        raise ValueError(f"policy={policy!r} with n_fits={n_fits}: {error}") from error
+        n_splits = setup.splits.n_repetitions
+        has_all = n_splits is not None and setup.n_fits >= setup.n_candidates * n_splits
+        way_out = " For more fits, use a cv with more splits." if has_all else ""
+        text = f"policy={policy!r} with n_fits={setup.n_fits}: {error}{way_out}"
+        raise ValueError(text) from error
 
 
 def policy_by_name(

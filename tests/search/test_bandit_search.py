@@ -181,6 +181,7 @@ def test_the_range_of_the_score():
         ("uniform", {"n_fits": 3}, "^policy='uniform' with n_fits=3: .* too small .* works is 4"),
         ("lucb", {"n_fits": 3}, "^policy='lucb' with n_fits=3: .* too small .* works is 4"),
         ("hoeffding_race", {"n_fits": 3}, "^policy='hoeffding_race' with n_fits=3: n_rounds must"),
+        ("successive_rejects", {"cv": [(range(40), range(40, 60))]}, "cv with more splits"),
         (UniformAllocation(3), {}, "n_pulls=3 is too small"),
     ],
 )
