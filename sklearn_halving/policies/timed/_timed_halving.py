@@ -298,16 +298,14 @@ class TimedGame:
     # What a sampler and a user may know.
 
     def rungs(self) -> Iterable[ClosedRung]:
-        """Yield means and their variances at the largest level, and the rewards at the other one.
-
-        The noise is that of a split. It is not known at the screening level, which has only one.
-        """
-        standing, failed = self.standing, self.failed - self.full.keys()
-        means = dict(standing.means()) | dict.fromkeys(failed, np.nan)
-        n_splits = np.array([len(self.full.get(arm, [FIRST])) for arm in sorted(means)])
-        yield _rung(means, self.top)._replace(variances=standing.noise / n_splits)
+        """Yield the rewards at the screening level, and the means at the largest one."""
+        failed = self.failed - self.full.keys()
+        tables = [(self.top, dict(self.standing.means()) | dict.fromkeys(failed, np.nan))]
         if self.low is not None:
-            yield _rung(self.screened, self.low)
+            tables.append((self.low, self.screened))
+        for level, rewards in tables:
+            arms = np.array(sorted(rewards), dtype=np.int64)
+            yield ClosedRung(arms, level, np.array([rewards[arm] for arm in arms.tolist()]))
 
     def ended_by(self) -> Sequence[str]:
         """Return why the play ended."""
@@ -546,11 +544,6 @@ class TimedGame:
             return False
         early = standing.mean[: len(standing.arms) // 3].max()
         return bool(standing.mean.max() - early <= np.sqrt(standing.noise / self.n_splits))
-
-
-def _rung(rewards: dict[int, float], level: int) -> ClosedRung:
-    arms = sorted(rewards)
-    return ClosedRung(np.array(arms, dtype=np.int64), level, np.array([rewards[a] for a in arms]))
 
 
 def _n_screened(work: float, low: float, price: float) -> int:
