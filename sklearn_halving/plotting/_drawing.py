@@ -21,6 +21,8 @@ MAX_DISTINCT_VALUE = 60
 """Characters of one value, if values would otherwise look the same."""
 MAX_CANDIDATE = 48
 """Characters of a candidate."""
+MAX_LABEL = 28
+"""Characters of a line of a y label."""
 
 
 def shortened(text: str, length: int) -> str:
@@ -187,7 +189,7 @@ def count_of(number: int, noun: str, rest: str = "") -> str:
 
 def wrapped(label: str) -> str:
     """Return a y label, in two lines if one could be longer than the axis."""
-    if len(label) <= 28:
+    if len(label) <= MAX_LABEL:
         return label
     head, _, name = label.rpartition(" ")
     return "\n".join(part for part in (head, shortened(name, 40)) if part)

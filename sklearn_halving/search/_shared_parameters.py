@@ -81,7 +81,7 @@ class SharedParameters:
         Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
         the best candidate so far is refitted.
     n_jobs : int or None, default=None
-        Number of parallel jobs. The result does not depend on it, except with a limit of time.
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
     scoring : str, callable, list, tuple or dict, default=None
         As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
     cv : int, cross-validation generator or iterable, default=None
@@ -96,8 +96,8 @@ class SharedParameters:
     verbose : int, default=0
         1 prints progress, 2 also a line for each fit, 3 also scores.
     initial_candidates : list of dict or None, default=None
-        Candidates that are always tried, such as ``{}`` for the estimator as it is. None is those
-        of a ready space.
+        Candidates that are always tried, such as ``{}`` for the estimator as it is. None takes
+        those of a ready space.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None

@@ -43,8 +43,10 @@ def test_a_parameter_value_errors():
         ParameterValue("C", 0)
     with pytest.raises(ValueError, match="part of the searched parameters"):
         ParameterValue("C", 0.1).check(LogisticRegression(), frozenset({"C"}))
-    with pytest.raises(ValueError, match="Did you mean 'rbfsampler__gamma'"):
-        ParameterValue("gamma").check(FEATURES, frozenset())
+    names = {"rbfsampler__n_component": "rbfsampler__n_components", "gamma": "rbfsampler__gamma"}
+    for name, meant in names.items():
+        with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):
+            ParameterValue(name).check(FEATURES, frozenset())
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("kernel", "'rbf'"), ("shrinking", "True")])

@@ -45,7 +45,7 @@ COLUMNS = {
     "std_train_<metric>": "their standard deviation; NaN for a single score",
     "standard_error_test_<metric>": "standard error of the mean, in searches without rungs",
     "standard_error_train_<metric>": "standard error of the mean of the training scores",
-    "probability_best": "probability of being the best, without rungs; NaN if fits are too few",
+    "probability_best": "probability of being best, in searches without rungs; NaN after few fits",
     "posterior_mean, posterior_sd": "mean and standard deviation of the model of BayesGapSearchCV",
     "lower_bound, upper_bound": "bounds of BayesGapSearchCV for the score",
 }
