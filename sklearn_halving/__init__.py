@@ -1,8 +1,8 @@
 """Model selection as a bandit problem, with the API of GridSearchCV.
 
 Searches (`sklearn_halving.search`)
-    `HyperbandSearchCV`, `VarianceHalvingSearchCV`, `BayesGapSearchCV`; `BanditSearchCV` for any
-    other policy
+    `AdaptiveSearchCV` for everyday use; `HyperbandSearchCV`, `VarianceHalvingSearchCV` and
+    `BayesGapSearchCV`, as in their papers; `BanditSearchCV` for any other policy
 Splits (`sklearn_halving.splits`)
     `RepeatedLearningTesting`, and streams of splits without end
 Policies, usable without scikit-learn (`sklearn_halving.policies`)
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sklearn_halving.search import (
+        AdaptiveSearchCV,
         BanditSearchCV,
         BayesGapSearchCV,
         HyperbandSearchCV,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptiveSearchCV",
     "BanditSearchCV",
     "BayesGapSearchCV",
     "HyperbandSearchCV",

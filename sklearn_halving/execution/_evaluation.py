@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from joblib.logger import short_format_time
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
     method_params,
@@ -127,26 +128,37 @@ def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
         write_line(head + text.rjust(WIDTH - len(head), "."))
 
 
-def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
-    """Return an unfitted estimator with the parameters of the arm, rescaled to the level."""
+def arm_estimator(
+    task: EvaluationTask, params: Params, level: int, fold: Fold | None = None
+) -> Estimator:
+    """Return an unfitted estimator with the parameters of an arm, rescaled to the level.
+
+    It is seeded for the rows of a fold.
+    """
     estimator = cloned(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
-    params = {name: cloned(value) for name, value in task.candidates[pull.arm].items()}
-    set_params(estimator, params)
-    set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
-    if task.seed is not None:
-        _seed_random_states(estimator, task.seed, pull.arm, pull.repetition)
+    set_params(estimator, {name: cloned(value) for name, value in params.items()})
+    set_params(estimator, task.resource.rescaled(estimator, level, task.max_level))
+    if task.seed is not None and fold is not None:
+        _seed_random_states(estimator, task.seed, params, fold)
     return estimator
 
 
-def _seed_random_states(estimator: Estimator, seed: np.random.SeedSequence, *key: int) -> None:
-    """Set every ``random_state`` that is None to a number that depends only on the key."""
+def _seed_random_states(
+    estimator: Estimator, seed: np.random.SeedSequence, params: Params, fold: Fold
+) -> None:
+    """Set every ``random_state`` that is None.
+
+    The numbers depend on the parameters of the arm and on the rows of the split. So a candidate
+    has the same scores in every search with this seed.
+    """
     unset = sorted(
         name
         for name, value in all_params(estimator).items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
     if unset:
+        key = int(params_digest(params), 16), int(fold.digest, 16)
         stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
         numbers = stream.generate_state(len(unset)) >> 1
         set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
@@ -186,7 +198,9 @@ def _taken(array: Any, rows: Rows) -> Any:
 def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
     """Train on the rows of a fold, up to the level of the pull."""
     pull, context, error, stop = job.pull, job.context, None, False
-    estimator: Estimator = job.model if job.model is not None else arm_estimator(task, pull)
+    estimator: Estimator = job.model
+    if estimator is None:
+        estimator = arm_estimator(task, task.candidates[pull.arm], pull.level, fold)
     all_rows = fold.train_rows(pull.level)
     rows, held_out = _hold_out(task, pull, estimator, all_rows)
     part = _part(task, estimator, rows, None, task.fit_params)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from sklearn_halving.execution._journal import Journal
 from sklearn_halving.execution._types import ClockReading, Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
-from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls
+from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls, UsesTime
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
@@ -59,9 +60,6 @@ class PullObserver:
     def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
         """Handle an outcome, new or from the journal; return whether to stop."""
         return False
-
-    def tell(self) -> None:
-        """Called after the policy has received rewards."""
 
 
 class Kept(NamedTuple):
@@ -208,17 +206,16 @@ class PullLoop:
         Stores models between levels.
     signals : StopSignals, optional
         Signals to stop early.
-    arrive : callable or None, default=None
+    ensure : callable or None, default=None
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
-    first_to_tell : callable or None, default=None
-        For a policy that depends on the order of outcomes: function of its state that returns
-        which open pull is told next, or None for the oldest.
-    charge : callable or None, default=None
-        For a policy that keeps time: its method, without the state. Pulls are then told in the
-        order in which they returned. A replay follows the order and the times in the journal.
     n_workers : int, default=1
         Number of workers.
+
+    Notes
+    -----
+    The pulls of a policy that uses time are told in the order in which they returned. A replay
+    follows the order and the times in the journal.
 
     Attributes
     ----------
@@ -239,9 +236,7 @@ class PullLoop:
     journal: Journal | None = None
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
-    arrive: Callable[[int], None] | None = None
-    first_to_tell: Callable[[object], Pull | None] | None = None
-    charge: Callable[[Pull | None, float, float, int], None] | None = None
+    ensure: Callable[[int], None] | None = None
     n_workers: int = 1
     stopped_by: str = field(default="policy", init=False)
     n_replayed: int = field(default=0, init=False)
@@ -252,9 +247,13 @@ class PullLoop:
     _clocks: list[ClockReading] = field(default_factory=list, init=False)
     _has_new: bool = field(default=False, init=False)
     _went_on_with: float = field(default=0.0, init=False)
+    _record_time: Callable[..., None] | None = field(default=None, init=False)
+    _has_full_fit: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Note the order of earlier outcomes, and take the number of workers that gave them."""
+        if isinstance(self.policy, UsesTime) and self.policy.uses_time:
+            self._record_time = partial(self.policy.record_time, self.state)
         outcomes = {} if self.journal is None else self.journal.outcomes
         self._place = {pull: place for place, pull in enumerate(outcomes)}
         self._clocks = [o.clock for o in outcomes.values() if o.clock is not None]
@@ -311,7 +310,7 @@ class PullLoop:
 
     def _resumes(self) -> bool:
         """Tell a policy that has used up the time of a session about that of the next one."""
-        if self.charge is None or self._has_new or not self.n_replayed:
+        if self._record_time is None or self._has_new or not self.n_replayed:
             return False
         left, self.window = self.signals.deadline - time.monotonic(), self.n_workers
         if self.n_replayed < len(self._clocks):  # the next one is in the journal, too
@@ -319,7 +318,7 @@ class PullLoop:
             left, self.window = clock.went_on_with, clock.n_workers
         else:
             self._has_new, self._went_on_with = True, left
-        self.charge(None, 0.0, left, self.window)
+        self._record_time(None, 0.0, left, self.window)
         return True
 
     def _wait(self) -> bool:
@@ -327,10 +326,14 @@ class PullLoop:
         if self.stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
+        is_late = self.stopped_by == "time_budget" and self._has_full_fit
+        gives_up = is_late and self.executor.can_abandon
         patience = min(PATIENCE, max(0.0, self.signals.deadline - time.monotonic()))
-        results = self.executor.wait_any(None if is_stopped else patience)
+        results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
         for result in results:
             self._land(result)
+        if gives_up:
+            self.executor.abandon()
         return bool(results) or not is_stopped
 
     def _reads_on(self) -> bool:
@@ -381,8 +384,8 @@ class PullLoop:
         if pull in self._open or pull in self.log.outcomes:
             rule = "to evaluate an arm again, it must ask for another repetition"
             raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
-        if self.arrive is not None:
-            self.arrive(pull.arm)
+        if self.ensure is not None:
+            self.ensure(pull.arm)
         self._open[pull] = None
         if self.journal is not None and pull in self.journal.outcomes:
             outcome = self.journal.outcomes[pull]
@@ -397,7 +400,7 @@ class PullLoop:
             self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _land(self, result: Result) -> None:
-        if self.charge is not None and result.outcome.clock is None:
+        if self._record_time is not None and result.outcome.clock is None:
             self._has_new = True
             left = self.signals.deadline - time.monotonic()
             clock = ClockReading(left, self.n_workers, self._went_on_with)
@@ -413,6 +416,8 @@ class PullLoop:
 
     def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
         self._landed[outcome.pull] = outcome
+        is_full = outcome.pull.level == self.problem.max_level
+        self._has_full_fit |= is_full and outcome.error is None
         self.signals.is_called_off |= self.observer.land(outcome, is_replayed=is_replayed)
 
     def _must_wait(self) -> bool:
@@ -440,22 +445,20 @@ class PullLoop:
 
     def _first_to_tell(self) -> Pull:
         """Return the pull that is told next if the order matters: by default, the oldest."""
-        if self.charge is not None and self._landed:
+        if self._record_time is not None and self._landed:
             return min(self._landed, key=lambda pull: self._place.get(pull, len(self._place)))
-        first = None if self.first_to_tell is None else self.first_to_tell(self.state)
-        return first or next(iter(self._open))
+        return next(iter(self._open))
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
         rewards = np.array([self.reward(outcome) for outcome in outcomes])
         for outcome in outcomes:
             del self._open[outcome.pull]
-            if self.charge is not None and outcome.clock is not None:
+            if self._record_time is not None and outcome.clock is not None:
                 self.window = outcome.clock.n_workers
                 seconds = outcome.fit_seconds + outcome.score_seconds
-                self.charge(outcome.pull, seconds, outcome.clock.left, self.window)
+                self._record_time(outcome.pull, seconds, outcome.clock.left, self.window)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self._may_ask = True
-        self.observer.tell()
         if len(self.models):
             self.models.drop(self.policy.is_alive(self.state))

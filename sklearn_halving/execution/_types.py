@@ -7,11 +7,13 @@ in `sklearn_halving.splits`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sklearn_halving._content_hash import content_hash
 from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._types import Pull
@@ -43,6 +45,11 @@ class Fold:
     """The level at which all rows are used: the size of the smallest training fold. Larger folds
     use more rows at every level, so that a level is the same fraction of each fold. If None, a
     level is a number of rows."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the numbers of the training rows."""
+        return content_hash(self.train.astype(np.int64))
 
     def train_rows(self, level: int) -> Rows:
         """Return the training rows at a level; all rows if they are not the resource."""

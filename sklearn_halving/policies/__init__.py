@@ -6,14 +6,16 @@ Rungs and brackets, planned in advance
     `Hyperband`, `SuccessiveHalving`, `FiniteHorizonHalving`, `InfiniteHorizonHalving`,
     `GridHalving`, `DoublingHalving`, `InfiniteHyperband`, `GrowingHyperband`
 Rungs without waiting, for many workers
-    `AsynchronousBrackets`, `AsynchronousHalving`
+    `AsynchronousBrackets`
+New arms against the best so far, within a budget of pulls or of time
+    `BudgetedRace`
 Pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Best of correlated arms, also with fewer pulls than arms
     `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`, `KernelFamily`
 Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
-    `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`, `IncumbentRace`
+    `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
 Best arm with a fixed confidence
     `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
     `BernsteinRace`
@@ -24,16 +26,14 @@ Optimization over a continuous space
 Estimation of a mean with a given precision
     `BernsteinStopping`
 Types of the interface between a policy and its caller
-    `Policy`, `BasePolicy`, `PolicyDescription`, `Stage`, `Problem`, `Pull`, `Pulls`, `Schedule`,
-    `Bracket`, `Rung`
+    `Policy`, `BasePolicy`, `GrowsArms`, `UsesTime`, `ScoresAtLevel`, `PolicyDescription`, `Stage`,
+    `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
 from sklearn_halving.policies._anytime_halving import DoublingHalving
-from sklearn_halving.policies._asynchronous_halving import (
-    AsynchronousBrackets,
-    AsynchronousHalving,
-)
+from sklearn_halving.policies._asynchronous_brackets import AsynchronousBrackets
 from sklearn_halving.policies._bayes_gap import BayesGap
+from sklearn_halving.policies._budgeted_race import BudgetedRace
 from sklearn_halving.policies._exp3 import EXP3
 from sklearn_halving.policies._gap_exploration import (
     AdaptiveGapEV,
@@ -46,7 +46,6 @@ from sklearn_halving.policies._gap_exploration import (
 from sklearn_halving.policies._grid_halving import GridHalving
 from sklearn_halving.policies._hoo import HOO
 from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, InfiniteHyperband
-from sklearn_halving.policies._incumbent_race import IncumbentRace
 from sklearn_halving.policies._races import (
     BernsteinRace,
     BernsteinStopping,
@@ -67,6 +66,7 @@ from sklearn_halving.policies._successive_rejects import (
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
+    GrowsArms,
     Policy,
     PolicyDescription,
     Problem,
@@ -74,7 +74,9 @@ from sklearn_halving.policies._types import (
     Pulls,
     Rung,
     Schedule,
+    ScoresAtLevel,
     Stage,
+    UsesTime,
 )
 from sklearn_halving.policies._upper_confidence import (
     LUCB,
@@ -92,12 +94,13 @@ from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
 __all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]
 __all__ += ["FiniteHorizonHalving", "InfiniteHorizonHalving", "SuccessiveHalving"]
-__all__ += ["AsynchronousBrackets", "AsynchronousHalving", "UniformAllocation", "VarianceHalving"]
+__all__ += ["AsynchronousBrackets", "BudgetedRace", "UniformAllocation", "VarianceHalving"]
 __all__ += ["BayesGap", "FactorCovariance", "KernelCovariance", "KernelFamily"]
-__all__ += ["AnytimeSuccessiveRejects", "IncumbentRace", "SuccessiveRejects", "VarianceRejects"]
+__all__ += ["AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"]
 __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]
 __all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
 __all__ += ["BernsteinRace", "BernsteinStopping", "HoeffdingRace"]
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "PolicyDescription", "Problem"]
-__all__ += ["Bracket", "Pull", "Pulls", "Rung", "Schedule", "Stage"]
+__all__ += ["Bracket", "GrowsArms", "Pull", "Pulls", "Rung", "Schedule", "ScoresAtLevel"]
+__all__ += ["Stage", "UsesTime"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Literal
 
 import numpy as np
@@ -72,20 +72,10 @@ class Hyperband(ScheduledPolicy):
     early_repetitions : int or None, default=None
         Number of splits on which arms are pulled below ``max_level``. If None, they are pulled on
         all splits, so that all rungs of a bracket have about the same cost, as in the paper.
-    brackets_in_play : int or None, default=None
-        Maximum number of brackets in play at the same time; None means all, which do not wait for
-        each other. Otherwise, a bracket may start while the bracket before it is in play, and
-        while only the last rung of other brackets is. If arms are created when their bracket
-        starts, a smaller number makes more rewards available by then. With 1, workers are idle at
-        the end of every bracket.
-    races : bool, default=False
-        Whether arms in the last rung are first pulled on one split only, and dropped if they are
-        behind the best arm of earlier brackets, up to the second one before, by more than one
-        standard error. The number of planned pulls is then a maximum. Only for a single problem.
-    min_loop_cost : int, default=1
-        Minimum cost of a loop in pulls at ``max_level``, if the cost of a pull is its level. In
-        the paper, the cost is ``(s_max + 1) ** 2``. If that is less, all brackets start more arms,
-        as long as none starts more than ``max_candidates``.
+    n_arms : int or None, default=None
+        Number of arms that a loop starts. ``s_max`` is then at most the largest with which the
+        paper's brackets need no more arms, and the widest bracket starts those that are left. If
+        None, the brackets have the paper's numbers of arms.
 
     Notes
     -----
@@ -128,9 +118,7 @@ class Hyperband(ScheduledPolicy):
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
     early_repetitions: Count | None = None
-    brackets_in_play: Count | None = None
-    races: bool = False
-    min_loop_cost: Count = 1
+    n_arms: Count | None = None
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of each loop, starting with the most exploratory.
@@ -150,8 +138,7 @@ class Hyperband(ScheduledPolicy):
     ) -> Iterator[Bracket]:
         """Yield the brackets of Algorithm 1, the widest one first."""
         eta = exact_factor(self.factor)
-        s_max, cost = self._initialization(min_level, max_level, eta)
-        widths = {s: self._width(s, cost, eta) for s in self._chosen(s_max)}  # lines 2 and 3
+        widths = self._widths(self._largest_s(min_level, max_level, eta), eta)
         least, most = self.min_candidates or 1, max(widths.values())
         rule = f"be at most {most}, the candidates of the widest bracket"
         refuse_unless(least <= most, "min_candidates", rule, least)
@@ -164,29 +151,41 @@ class Hyperband(ScheduledPolicy):
             early = [replace(rung, n_repetitions=self.early_repetitions) for rung in rungs[:-1]]
             yield Bracket(s, (*early, rungs[-1]))
 
-    def _initialization(
-        self, min_level: int, max_level: int, eta: Fraction
-    ) -> tuple[int, Fraction]:
-        """Return s_max, and the cost of a bracket, ``B / R = s_max + 1`` full pulls (line 1)."""
+    def _largest_s(self, min_level: int, max_level: int, eta: Fraction) -> int:
+        """Return s_max, at most as large as the levels and ``max_candidates`` allow (line 1)."""
         s_max = self.max_eliminations
         if s_max is None:
             s_max = floor_log(Fraction(max_level, min_level), eta)
-        least = Fraction(self.min_loop_cost, s_max + 1)
         if self.max_candidates is not None:  # n_max in section 2.6
             s_max = min(s_max, floor_log(self.max_candidates, eta))
-            least = min(least, self.max_candidates * (s_max + 1) / eta**s_max)
-        return s_max, max(Fraction(s_max + 1), least)
+        return s_max
 
-    def _width(self, s: int, cost: Fraction, eta: Fraction) -> int:
-        """Return the number of arms at the start of bracket s.
+    def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
+        """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""
+        most = inf if self.n_arms is None else self.n_arms
+        least = 0 if isinstance(self.brackets, str) else max(self._chosen(s_max))
+        widths: dict[int, int] = {}
+        for s_most in range(s_max, least - 1, -1):
+            widths = {s: self._width(s, s_most, eta) for s in self._chosen(s_most)}
+            if sum(widths.values()) <= most:
+                break
+        n_least = sum(widths.values())
+        rule = f"be at least {n_least}, the candidates of the brackets"
+        refuse_unless(n_least <= most, "n_arms", rule, self.n_arms)
+        if self.n_arms is not None:
+            widths[max(widths)] += self.n_arms - n_least
+        return widths
+
+    def _width(self, s: int, s_max: int, eta: Fraction) -> int:
+        """Return the number of arms at the start of bracket s, with ``B / R = s_max + 1``.
 
         In line 3, it is ``n = ceil((B / R) eta^s / (s + 1))``. Table 1 uses
         ``floor((B / R) / (s + 1)) eta^s`` instead, which gives 81, 27, 9, 6, 5 for R = 81 and
         eta = 3.
         """
         if self.schedule_rule == "table_1":
-            return floor(cost // (s + 1) * eta**s)
-        return ceil(cost / (s + 1) * eta**s)
+            return floor((s_max + 1) // (s + 1) * eta**s)
+        return ceil(Fraction(s_max + 1, s + 1) * eta**s)
 
     def _chosen(self, s_max: int) -> list[int]:
         """Return the values of s of the brackets to play, with the most exploratory first."""

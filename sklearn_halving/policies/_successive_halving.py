@@ -1,17 +1,17 @@
 """Successive halving: pull the arms of a rung, promote the best of them, and repeat.
 
 `promotion_keys` decides which arms are the best. `BracketPlay` plays the rungs of a bracket, and
-`BracketsGame` several brackets, which do not share arms. They only wait for each other if their
-arms are created during the game. The policies of this file play a single bracket within a budget.
+`BracketsGame` several brackets, which do not share arms and do not wait for each other. The
+policies of this file play a single bracket within a budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, islice, takewhile
-from typing import Annotated, ClassVar, Literal, cast
+from itertools import accumulate
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import (
     NO_ARM,
     Bracket,
-    ClosedRung,
     PolicyDescription,
     Problem,
     Pull,
     Rung,
     Schedule,
 )
-from sklearn_halving.policies.bases._bracket_play import MIN_SPLITS, BracketPlay, Finalists, Key
+from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     finite_horizon_rungs,
@@ -35,7 +34,7 @@ from sklearn_halving.policies.bases._rungs import (
     infinite_horizon_rungs,
     up_to,
 )
-from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+from sklearn_halving.policies.bases._separate_games import SeparateGames
 
 Select = Literal["max_resources", "all_rungs"]
 
@@ -48,10 +47,10 @@ def promotion_keys(
 ) -> list[Key]:
     """Return the keys by which the arms of a rung are promoted, the smallest key first.
 
-    The arms with the largest means are promoted. Ties go to the arm with the smaller number in
-    ``tie_break``, or to the smaller arm. Another rule changes only this function: for a lower
-    confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means. `TimedHalving`
-    has no rungs, and a rule of its own.
+    The arms with the largest means are promoted. Of equal arms, the first one goes first, as it
+    would win a grid search, and then those with the smaller numbers in ``tie_break``, so that a
+    tie on little data does not favour one end of a grid. Another rule changes only this function:
+    for a lower confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means.
 
     Parameters
     ----------
@@ -64,16 +63,21 @@ def promotion_keys(
     tie_break : sequence of int or None
         A number for each arm of the problem; see `Problem`.
     """
-    ties = [0] * len(arms) if tie_break is None else [tie_break[arm] for arm in arms]
-    return list(zip((-means).tolist(), ties, arms, strict=True))
+    losses = (-means).tolist()
+    if tie_break is None:
+        return list(zip(losses, [0] * len(arms), arms, strict=True))
+    first = dict(sorted(zip(losses, arms, strict=True), reverse=True))  # the smallest arm is last
+    ties = [
+        0 if first[loss] == arm else 1 + tie_break[arm]
+        for loss, arm in zip(losses, arms, strict=True)
+    ]
+    return list(zip(losses, ties, arms, strict=True))
 
 
 class ScheduledPolicy(SeparateGames):
     """Base class of policies that play a schedule, which subclasses define."""
 
     order_free: ClassVar[bool] = True
-    brackets_in_play: int | None = None
-    races: bool = False
     select: Select = "max_resources"
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
@@ -82,24 +86,15 @@ class ScheduledPolicy(SeparateGames):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description; ``select`` determines how arms at different levels rank."""
-        by_level, races = self.select == "max_resources", self.races
         own = super().describe(problem)
-        return replace(own, ranks_by_level=by_level, races=races, arms_may_arrive=True)
+        return replace(own, ranks_by_level=self.select == "max_resources")
+
+    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
+        """Return the places of the brackets in the order in which they are started."""
+        return range(len(schedule.brackets))
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         return BracketsGame(self, problem)
-
-    def rungs_before(self, state: SeparateState, place: int) -> list[ClosedRung]:
-        """Return the rungs that are always closed when a bracket starts, in the order of play.
-
-        These are the rungs for which the bracket waits. The result therefore does not depend on
-        the order of the rewards. It is complete once a pull of the bracket has been requested.
-        """
-        return cast(BracketsGame, state.games[0]).rungs_before(place)
-
-    def n_dropped(self, state: SeparateState, place: int) -> int | None:
-        """Return how many arms a bracket has dropped in its race, None before the race ends."""
-        return cast(BracketsGame, state.games[0]).n_dropped(place)
 
 
 @dataclass(frozen=True)
@@ -258,11 +253,9 @@ class BracketsGame:
         rule = f"be the number of arms of the schedule, {n_planned}"
         refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
         order = policy.order_of_play(self._schedule)
-        self._position = {place: position for position, place in enumerate(order)}
         self._bracket_of_arm = self._schedule.bracket_of_arm()
         self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
         self._alive = np.ones(n_arms, dtype=bool)
-        self._races, self._finalists = policy.races and self._n_splits >= MIN_SPLITS, Finalists()
         self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
         self.brackets: dict[int, BracketPlay] = {}
         self.is_gradual = False
@@ -278,7 +271,7 @@ class BracketsGame:
         They are of one bracket only. Otherwise a single worker would have to do pulls of later
         brackets before this bracket can continue.
         """
-        asked = (self._started(place).ask(max_pulls) for place in self._in_play())
+        asked = (self._started(place).ask(max_pulls) for place in self.open_brackets)
         return next(filter(None, asked), [])
 
     def tell(self, pull: Pull, reward: float) -> None:
@@ -287,8 +280,6 @@ class BracketsGame:
         self.brackets[place].tell(pull, reward)
         if self.brackets[place].is_finished:
             self.open_brackets.remove(place)
-        if self._races:
-            self._end_races()
 
     def out(self) -> BoolArray:
         """Return which arms cannot be pulled any more, shape (n_arms,)."""
@@ -302,69 +293,13 @@ class BracketsGame:
         leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
         return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
 
-    def rungs_before(self, place: int) -> list[ClosedRung]:
-        """Return the rungs that are always closed when a bracket starts, in the order of play."""
-        if self._policy.brackets_in_play is None:
-            return []
-        return [
-            rung
-            for before in islice(self._position, self._position[place])
-            for rung in self._started(before).closed[: self._n_needed(place, before)]
-            if len(rung.arms)
-        ]
-
-    def n_dropped(self, place: int) -> int | None:
-        """Return how many arms a bracket has dropped in its race, None before the race ends."""
-        bracket = self._started(place)
-        is_to_come = bracket.race_split is not None and not bracket.is_finished
-        return None if is_to_come else len(bracket.dropped)
-
-    def _in_play(self) -> Iterator[int]:
-        """Yield the brackets in play, in the order of play."""
-        ready: list[int] = []
-        for place in self.open_brackets:
-            # Brackets that are not open any more have ended, and no bracket waits for them.
-            if any(
-                len(self.brackets[before].closed) < self._n_needed(place, before)
-                for before in ready
-            ):
-                return
-            yield place
-            if self._policy.brackets_in_play is not None:
-                ready.append(place)
-
-    def _n_needed(self, place: int, before: int) -> int:
-        """Return how many rungs of an earlier bracket are closed when a bracket starts."""
-        n_rungs = len(self._schedule.brackets[before].rungs)
-        back = self._position[place] - self._position[before]
-        if back >= (self._policy.brackets_in_play or len(self._position)):
-            return n_rungs
-        return 0 if back == 1 else n_rungs - 1
-
     def _started(self, place: int) -> BracketPlay:
         """Return a bracket, which starts when it is first used."""
         if place not in self.brackets:
             plan = self._schedule.brackets[place]
-            arms: Sequence[int] = range(self._first_arm[place], self._first_arm[place + 1])
-            if self._tie_break is not None:  # so that the order of the arms does not matter
-                arms = sorted(arms, key=self._tie_break.__getitem__)
+            arms = range(self._first_arm[place], self._first_arm[place + 1])
             rule = partial(promotion_keys, tie_break=self._tie_break)
-            # The splits take turns, or all brackets would choose arms that suit one of them.
-            race_split = (place + plan.loop) % self._n_splits if self._races else None
             self.brackets[place] = BracketPlay(
-                plan, arms, self._n_splits, rule, self._alive, self.is_gradual, race_split
+                plan, arms, self._n_splits, rule, self._alive, self.is_gradual
             )
         return self.brackets[place]
-
-    def _end_races(self) -> None:
-        """End the races that wait for no bracket any more, except for the one just before."""
-        for place in [*takewhile(self.brackets.__contains__, self.open_brackets)]:
-            bracket, n_before = self.brackets[place], max(0, self._position[place] - 1)
-            is_due = self._position[self.open_brackets[0]] >= n_before
-            if bracket.awaits_incumbent and is_due:
-                known = self._finalists.incumbents
-                for before in islice(self._position, len(known) - 1, n_before):
-                    self._finalists.add(self.brackets[before].finalists())
-                bracket.end_race(known[n_before])
-                if bracket.is_finished:
-                    self.open_brackets.remove(place)

@@ -6,7 +6,7 @@ in a search, ``(n_problems,)`` in a simulation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -272,16 +272,12 @@ class Stage:
     level: int
 
 
-class ClosedRung(NamedTuple):
-    """The arms of a rung in increasing order, its level, and the mean rewards of the arms.
-
-    ``variances`` are those of the noise of the means, None if they are not known.
-    """
+class ScoresAtLevel(NamedTuple):
+    """Arms in increasing order, a level, and the mean rewards of the arms at that level."""
 
     arms: IntArray
     level: int
     means: FloatArray
-    variances: FloatArray | None = None
 
 
 class Belief(NamedTuple):
@@ -315,6 +311,8 @@ class PolicyDescription:
         in advance. Rungs are described by the `Schedule` instead.
     max_pulls : int or None, default=None
         Maximum number of pulls; None if there is no maximum.
+    is_exact : bool, default=False
+        Whether all of these pulls are made, unless arms fail.
     window : int or None, default=None
         Number of pulls that a search keeps in flight. With None, it depends on the number of
         workers if the policy is ``order_free``. Otherwise it is an eighth of ``max_pulls``, but at
@@ -330,19 +328,8 @@ class PolicyDescription:
         None if the arms are given.
     n_arms : int or None, default=None
         Maximum number of arms that such a policy creates.
-    arms_may_arrive : bool, default=False
-        Whether arms may be created when they are first pulled. The policy must then have a method
-        ``rungs_before``, which returns the rungs that are closed before a bracket starts.
-    races : bool, default=False
-        Whether an arm may be dropped in the last rung of a bracket after a pull on one split. The
-        policy must then have a method ``n_dropped``, which returns how many arms a bracket has
-        dropped, and None before this is decided.
     eliminates : bool, default=False
         Whether arms that were eliminated in an earlier stage rank behind those of a later stage.
-    keeps_time : bool, default=False
-        Whether the policy plans by the measured times of pulls. It must then have the methods
-        ``charge`` and ``arrivals`` of `TimedHalving`, and is told pulls in the order in which they
-        return.
     breaks_ties : bool, default=False
         Whether the policy uses ``tie_break`` of the problem.
     reward_range : (float, float) or None, default=None
@@ -364,16 +351,14 @@ class PolicyDescription:
 
     stages: tuple[Stage, ...] = ()
     max_pulls: int | None = None
+    is_exact: bool = False
     window: int | None = None
     plays_levels: bool = False
     factor: float = 3.0
     ranks_by_level: bool = True
     n_dimensions: int | None = None
     n_arms: int | None = None
-    arms_may_arrive: bool = False
-    races: bool = False
     eliminates: bool = False
-    keeps_time: bool = False
     breaks_ties: bool = False
     reward_range: tuple[float, float] | None = None
     confidence: float | None = None
@@ -432,3 +417,31 @@ class Policy(Protocol):
 
     def recommend(self, state: Any) -> IntArray:
         """Return the arm to choose, shape ``batch``; ``NO_ARM`` if none has a reward."""
+
+
+@runtime_checkable
+class GrowsArms(Protocol):
+    """What a policy can do whose arms are created during the play, from the scores so far."""
+
+    def arms_wanted(self, state: Any) -> Sequence[range]:
+        """Return the groups of arms that the policy has asked for, in the order of creation."""
+
+    def scores(self, state: Any) -> Sequence[ScoresAtLevel]:
+        """Return what a sampler may know of a single problem."""
+
+
+@runtime_checkable
+class UsesTime(Protocol):
+    """What a policy can do that plans by the measured times of its pulls."""
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether it does. Its pulls are then told in the order in which they return."""
+
+    def record_time(
+        self, state: Any, pull: Pull | None, seconds: float, left: float, n_workers: int
+    ) -> None:
+        """Take in the seconds of a pull before it is told, and those of the budget that are left.
+
+        With None in place of a pull, only the time that is left has changed.
+        """

@@ -40,9 +40,8 @@ LEAST_SPREAD = 1e-4
 """Minimum spread of the better half of the scores, as a share of the spread of all of them."""
 MAX_ITERATIONS = 15
 """Maximum number of iterations for the hyperparameters."""
-LOG_NOISE, LOG_NUGGET = -6.0, -3.0
-"""Prior means of the logarithm of the noise variance, without and beside known noise. The standard
-deviation is 2."""
+LOG_NOISE = -6.0
+"""Prior mean of the logarithm of the noise variance. The standard deviation is 2."""
 JITTER = 1e-6
 """Smallest ratio of the noise variance to the signal variance."""
 
@@ -78,8 +77,7 @@ class GaussianProcessSampler(CheckedFields):
     Candidates without a score, and those of the same batch, are assumed to get the score that the
     process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
     candidates that are proposed at the same time differ. A failed candidate counts as one with the
-    lowest score. If the scores have known variances, the improvement is the augmented one, which
-    avoids points about which another fit would teach little [4]_.
+    lowest score.
 
     References
     ----------
@@ -89,8 +87,6 @@ class GaussianProcessSampler(CheckedFields):
        In: Computational Intelligence in Expensive Optimization Problems, 2010.
     .. [3] Hvarfner, Hellsten and Nardi. Vanilla Bayesian optimization performs great in high
        dimensions. ICML 2024.
-    .. [4] Huang, Allen, Notz and Zeng. Global optimization of stochastic black-box systems via
-       sequential kriging meta-models. Journal of Global Optimization 34, 2006.
 
     Examples
     --------
@@ -124,18 +120,17 @@ class GaussianProcessSampler(CheckedFields):
 
     def _pool(self, told: Told, rng: np.random.Generator) -> Pool | None:
         """Return points to choose from; None if there are too few different scores, or no axes."""
-        axes, (arms, scores, noise) = Axes.of(told.space), _known(told, self.min_told)
+        axes, (arms, scores) = Axes.of(told.space), _known(told, self.min_told)
         if not len(arms) or scores[0] == scores[-1] or not len(axes.of_column):
             return None  # there is nothing to learn from
-        values, noise = compressed(scores, noise)
-        n_told, split_noise = len(arms), float(noise.max())
+        values, n_told = compressed(scores), len(arms)
         if n_told > MAX_POINTS:
             n_best = MAX_POINTS // 2
             others = rng.choice(n_told - n_best, MAX_POINTS - n_best, replace=False)
             kept = np.concatenate([np.arange(n_best), n_best + np.sort(others)])
-            arms, values, noise = arms[kept], values[kept], noise[kept]
+            arms, values = arms[kept], values[kept]
         known = _points_of(told, arms.tolist())
-        own = axes.columns(known), axes.of_column, values, noise
+        own = axes.columns(known), axes.of_column, values
         if not told.memo.get("n_fitted", 0) <= n_told < GROWTH * told.memo.get("n_fitted", 0):
             told.memo.update(n_fitted=n_told, logs=fit_hyperparameters(*own))
         process = Process.of(told.memo["logs"], *own)
@@ -144,33 +139,33 @@ class GaussianProcessSampler(CheckedFields):
         n_steps = self.n_pool // 2
         steps = axes.steps(known[:N_PARENTS], n_steps, STEPS, rng)
         points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
-        pools = [Pool.of(process, points, axes.columns(points), split_noise)]
+        pools = [Pool.of(process, points, axes.columns(points))]
         gains = pools[0].gains()
         for _ in range(N_REFINEMENTS):
             best = np.argsort(-gains, kind="stable")[:N_REFINED]
             near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
-            pools.append(Pool.of(process, near, axes.columns(near), split_noise))
+            pools.append(Pool.of(process, near, axes.columns(near)))
             points, gains = np.concatenate([points, near]), np.append(gains, pools[-1].gains())
         return Pool.joined(pools)
 
 
-def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the arms to which the process is fitted, their scores and variances, best first.
+def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
+    """Return the arms to which the process is fitted, and their scores, best first.
 
     They are those at the largest level with at least ``min_told`` scores. A failed candidate gets
     the lowest of the scores, so that regions in which fits fail are avoided.
     """
     for level in told.levels():
-        (arms, scores), noise = told.at_level(level), told.variances_at(level)
+        arms, scores = told.at_level(level)
         is_inside = [told.point(arm) is not None for arm in arms.tolist()]
         is_usable = np.array(is_inside, dtype=bool) & (scores < np.inf)
-        arms, scores, noise = arms[is_usable], scores[is_usable], noise[is_usable]
+        arms, scores = arms[is_usable], scores[is_usable]
         is_score = np.isfinite(scores)
         if is_score.sum() >= min_told:
             scores = np.where(is_score, scores, scores[is_score].min())
             order = np.lexsort((arms, ~is_score, -scores))
-            return arms[order], scores[order], noise[order]
-    return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+            return arms[order], scores[order]
+    return np.zeros(0, dtype=np.int64), np.zeros(0)
 
 
 def _points_of(told: Told, arms: list[int]) -> FloatArray:
@@ -179,13 +174,12 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
     return np.array(points).reshape(-1, told.space.n_dimensions)
 
 
-def compressed(scores: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+def compressed(scores: FloatArray) -> FloatArray:
     """Return scores minus their median, relative to the spread of the better half.
 
     A score below the median by z becomes -log(1 + z). The spread is at least 0.0001 times that
     of all scores, since the better half may be equal. Different scores count once each, so that
-    candidates that give the same model do not change the scale. The second result are the
-    variances of the first, given those of the scores.
+    candidates that give the same model do not change the scale.
     """
     size = np.abs(scores).max() or 1.0
     scaled = scores / size  # squares neither overflow nor underflow
@@ -195,9 +189,7 @@ def compressed(scores: FloatArray, variances: FloatArray) -> tuple[FloatArray, F
     better = squares[len(different) // 2 :]
     spread = max(np.sqrt(better.mean()), LEAST_SPREAD * np.sqrt(squares.mean())) or 1.0
     z = (scaled - centre) / spread
-    below = np.maximum(-z, 0)
-    slopes = 1 / ((1 + below) * spread)
-    return np.where(z < 0, -np.log1p(below), z), variances / size / size * slopes**2
+    return np.where(z < 0, -np.log1p(np.maximum(-z, 0)), z)
 
 
 @dataclass(frozen=True)
@@ -284,8 +276,6 @@ class Pool:
         The posterior covariance is the prior one minus ``factors.T @ factors``.
     best : float
         The largest posterior mean at a known or a chosen point.
-    split_noise : float
-        Known noise variance of the value of a new point.
     chosen : int or None
         The point that was chosen last, see `ranked`.
     """
@@ -297,21 +287,17 @@ class Pool:
     variance: FloatArray
     factors: FloatArray
     best: float
-    split_noise: float
     chosen: int | None = None
 
     @classmethod
-    def of(
-        cls, process: Process, points: FloatArray, columns: FloatArray, split_noise: float
-    ) -> Self:
+    def of(cls, process: Process, points: FloatArray, columns: FloatArray) -> Self:
         """Return a pool of some points."""
         inputs = columns / process.scales
         prior = process.covariance(process.inputs, inputs)
         factors = process.root @ prior
         variance = process.signal - (factors**2).sum(axis=0)
         mean = process.weights @ prior
-        own = (mean, variance, factors, process.best, split_noise)
-        return cls(process, points, inputs, *own)
+        return cls(process, points, inputs, mean, variance, factors, process.best)
 
     @classmethod
     def joined(cls, pools: Sequence[Self]) -> Self:
@@ -323,12 +309,11 @@ class Pool:
         return replace(pools[0], factors=np.hstack([pool.factors for pool in pools]), **of_points)
 
     def gains(self) -> FloatArray:
-        """Return the logarithm of the augmented expected improvement at each point."""
+        """Return the logarithm of the expected improvement at each point."""
         variance = np.maximum(self.variance, JITTER * self.process.signal)
         deviation = np.sqrt(variance)
         z = (self.mean - self.best) / deviation
-        useful = 1 - np.sqrt(self.split_noise / (variance + self.split_noise))
-        gains = log_improvement(z) + np.log(deviation * useful)
+        gains = log_improvement(z) + np.log(deviation)
         # Rounded, so that rounding errors of another machine do not change the candidates.
         rounded: FloatArray = gains.round(6)
         return rounded
@@ -377,11 +362,9 @@ class Process:
     scales : ndarray of shape (n_columns,)
         Length scale of each column.
     signal, noise : float
-        Variances. The noise is what the known noise of the values does not explain.
+        Variances.
     inputs : ndarray of shape (n_points, n_columns)
         Divided by the length scales.
-    known : ndarray of shape (n_points,)
-        Known part of the noise variances of the values.
     root : ndarray of shape (n_points, n_points)
         Inverse of the Cholesky factor of the covariance of the values.
     weights : ndarray of shape (n_points,)
@@ -392,23 +375,17 @@ class Process:
     signal: float
     noise: float
     inputs: FloatArray
-    known: FloatArray
     root: FloatArray
     weights: FloatArray
 
     @classmethod
     def of(
-        cls,
-        logs: FloatArray,
-        columns: FloatArray,
-        of_column: IntArray,
-        values: FloatArray,
-        known: FloatArray,
+        cls, logs: FloatArray, columns: FloatArray, of_column: IntArray, values: FloatArray
     ) -> Self:
         """Return the process with some hyperparameters, see `fit_hyperparameters`."""
         *of_axis, signal, noise = np.exp(logs).tolist()
         scales = np.array(of_axis)[np.unique(of_column, return_inverse=True)[1]]
-        prior = cls(scales, signal, noise, columns / scales, known, np.eye(0), values)
+        prior = cls(scales, signal, noise, columns / scales, np.eye(0), values)
         root = prior.inverse_root()
         return replace(prior, root=root, weights=root.T @ (root @ values))
 
@@ -418,9 +395,9 @@ class Process:
         All means remain as they are, and the variances near these inputs decrease.
         """
         inputs = np.concatenate([self.inputs, columns / self.scales])
-        more = np.zeros(len(columns))
-        known, weights = np.append(self.known, more), np.append(self.weights, more)
-        wider = replace(self, inputs=inputs, known=known, weights=weights)
+        wider = replace(
+            self, inputs=inputs, weights=np.append(self.weights, np.zeros(len(columns)))
+        )
         return replace(wider, root=wider.inverse_root())
 
     @cached_property
@@ -430,7 +407,7 @@ class Process:
 
     @property
     def least_noise(self) -> float:
-        """The noise variance of a value without known noise."""
+        """The noise variance of a value."""
         return self.noise + JITTER * self.signal
 
     def covariance(self, inputs: FloatArray, others: FloatArray) -> FloatArray:
@@ -440,30 +417,29 @@ class Process:
     def inverse_root(self) -> FloatArray:
         """Return the inverse of the Cholesky factor of the covariance of the values."""
         covariance = self.covariance(self.inputs, self.inputs)
-        covariance[np.diag_indices(len(self.inputs))] += self.least_noise + self.known
+        covariance[np.diag_indices(len(self.inputs))] += self.least_noise
         lower = np.linalg.cholesky(covariance)
         return solve_triangular(lower, np.eye(len(lower)), lower=True)
 
 
 def fit_hyperparameters(
-    columns: FloatArray, of_column: IntArray, values: FloatArray, known: FloatArray
+    columns: FloatArray, of_column: IntArray, values: FloatArray
 ) -> FloatArray:
-    """Return the hyperparameters with the largest posterior density, see `negative_log_posterior`.
+    """Return the hyperparameters with the largest posterior density.
 
-    ``known`` is the known part of the noise variances of the values.
+    See `negative_log_posterior`.
     """
     of_axis, place = np.unique(of_column, return_inverse=True)
     squares = np.zeros((len(of_axis), len(values), len(values)))
     varies = np.ptp(columns, axis=0) > 0
     for column, own in zip(columns.T[varies], place[varies].tolist(), strict=True):
         squares[own] += np.subtract.outer(column, column) ** 2
-    log_noise = LOG_NOISE if not known.any() else LOG_NUGGET
-    centre = np.append(np.full(len(of_axis), 0.5 * log(len(of_axis) / 8)), [0.0, log_noise])
+    centre = np.append(np.full(len(of_axis), 0.5 * log(len(of_axis) / 8)), [0.0, LOG_NOISE])
     width = np.append(np.ones(len(of_axis) + 1), 2.0)
     fit = minimize(
         negative_log_posterior,
         centre,
-        (squares.reshape(len(of_axis), -1), values, known, centre, width),
+        (squares.reshape(len(of_axis), -1), values, centre, width),
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(centre - 3 * width, centre + 3 * width, strict=True)),
@@ -491,7 +467,6 @@ def negative_log_posterior(
     logs: FloatArray,
     squares: FloatArray,
     values: FloatArray,
-    known: FloatArray,
     centre: FloatArray,
     width: FloatArray,
 ) -> tuple[float, FloatArray]:
@@ -503,8 +478,7 @@ def negative_log_posterior(
         Logarithms of the length scales, the signal variance and the noise variance.
     squares : ndarray of shape (n_axes, n_points * n_points)
         Squared distances along each axis.
-    values, known : ndarray of shape (n_points,)
-        Values, and the known part of their noise variances.
+    values : ndarray of shape (n_points,)
     centre, width : ndarray of shape (n_axes + 2,)
         Mean and standard deviation of the normal prior of ``logs``.
     """
@@ -512,7 +486,7 @@ def negative_log_posterior(
     signal, noise = np.exp(logs[-2:])
     correlation, slope = matern((weights @ squares).reshape(n, n))
     covariance = signal * correlation
-    covariance[np.diag_indices(n)] += noise + JITTER * signal + known
+    covariance[np.diag_indices(n)] += noise + JITTER * signal
     lower = np.linalg.cholesky(covariance)
     root = solve_triangular(lower, np.eye(n), lower=True)
     inverse = root.T @ root

@@ -48,7 +48,7 @@ class Told:
     candidates: list[Params] = field(default_factory=list)
     keys: set[Hashable] = field(default_factory=set)
     memo: dict[str, Any] = field(default_factory=dict)
-    _scores: dict[int, dict[int, tuple[float, float]]] = field(default_factory=dict)
+    _scores: dict[int, dict[int, float]] = field(default_factory=dict)
     _pending: dict[int, None] = field(default_factory=dict)
     _points: dict[int, FloatArray | None] = field(default_factory=dict)
 
@@ -58,13 +58,12 @@ class Told:
         self.candidates.append(params)
         self.keys.add(self.space.key(params))
 
-    def tell(self, arm: int, level: int, score: float, variance: float = 0.0) -> None:
+    def tell(self, arm: int, level: int, score: float) -> None:
         """Set the mean score of an arm at a level. Larger is better, NaN is worst.
 
-        ``variance`` is that of the noise of the mean, if it is known. An earlier score of the same
-        arm at the same level is replaced.
+        An earlier score of the same arm at the same level is replaced.
         """
-        self._scores.setdefault(level, {})[arm] = score, variance
+        self._scores.setdefault(level, {})[arm] = score
         self._pending.pop(arm, None)
 
     def at_level(self, level: int) -> tuple[IntArray, FloatArray]:
@@ -78,13 +77,9 @@ class Told:
             NaN is replaced by -inf.
         """
         of_arm = self._scores.get(level, {})
-        scores = np.array([score for score, _ in of_arm.values()], dtype=np.float64)
+        scores = np.array(list(of_arm.values()), dtype=np.float64)
         arms = np.array(list(of_arm), dtype=np.int64)
         return arms, np.where(np.isnan(scores), -np.inf, scores)
-
-    def variances_at(self, level: int) -> FloatArray:
-        """Return the variances of the scores at a level, in the order of `at_level`."""
-        return np.array([variance for _, variance in self._scores.get(level, {}).values()])
 
     def without_score(self) -> list[int]:
         """Return the arms that have no score at any level yet, in the order of their creation."""

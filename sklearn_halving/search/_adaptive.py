@@ -1,192 +1,334 @@
-"""Base class of the searches whose policies decide after each fit which candidate is next."""
+"""AdaptiveSearchCV, the everyday search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
+from numpy.random import RandomState, SeedSequence
 
-from sklearn_halving._typing import Candidates
-from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import IncumbentRace
+from sklearn_halving import _typing as t
+from sklearn_halving._content_hash import params_digest
+from sklearn_halving.policies import BudgetedRace
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._base import BaseBanditSearchCV
-from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._shared_parameters import (
-    FitInputs,
-    PositiveFloat,
-    PositiveInt,
-    check_defaults,
+from sklearn_halving.search._base import BaseSearch
+from sklearn_halving.search._parameters import AMOUNT, COUNT, FitInputs, SharedParameters
+from sklearn_halving.search.preparing._candidates import resolve_sampler
+from sklearn_halving.search.preparing._counts import (
+    MOST_CANDIDATES,
+    grid_policy,
+    warn_of_candidates,
 )
-from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, resolve_sampler
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._levels import (
+    choose_levels,
+    full_level,
+    screening_levels,
+)
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import (
-    SearchSpace,
-    check_number,
-    search_space,
-    with_own_parameters,
+from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
+from sklearn_halving.search.preparing._splits import (
+    SearchSplits,
+    fixed_splits,
+    streamed_splits,
 )
-from sklearn_halving.search.preparing._splits import SearchSplits
 
-N_OF_DISTRIBUTIONS = 10
-"""Default number of candidates that are drawn from distributions: the default ``n_iter`` of
-RandomizedSearchCV."""
-FITS_OF_GRID_SEARCH = 5
-"""Number of fits of a candidate in GridSearchCV with its default cv."""
-N_SAMPLED = N_OF_DISTRIBUTIONS * FITS_OF_GRID_SEARCH
-"""Default number of fits if candidates are created during the search."""
+DEFAULT_FITS = 50
+"""Default number of full fits over distributions: the work of RandomizedSearchCV."""
+FITS_PER_FLIGHT, MOST_IN_FLIGHT = 25, 8
+"""One fit is in flight for this many fits of the budget, but at most so many."""
 
 
-class AdaptiveSearchCV(BaseBanditSearchCV):
-    """Base class of searches with an unlimited number of splits and one row for each candidate.
+class AdaptiveSearchCV(BaseSearch):
+    """The everyday search: over a grid, or within a budget of fits or of time.
+
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV.
+
+    Over a **grid without a budget**, all candidates are compared on few training rows first. The
+    better half gets twice as many, and at least three are compared in full, on all splits. There
+    are never more fits than in GridSearchCV.
+
+    **Within a budget**, your estimator as it is comes first, so that it is known what the search
+    gains. New candidates are tried in small loops, where a model of the scores so far expects the
+    largest improvement. In between, the best candidates are fitted on further splits, until one
+    is clearly ahead. The search can be stopped at any time, and then has a result.
 
     Parameters
     ----------
+    estimator : estimator object
+        The estimator, with a ``score`` unless ``scoring`` is given.
+    param_distributions : dict, list of dict or "auto"
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
+    time_budget : float, str or None, default=None
+        Time for `fit` with the refit, in seconds or as text, such as ``"30min"``. The result then
+        depends on the speed of the machine.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        As in GridSearchCV. The default is 5-fold cross-validation.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and enough splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress, 2 also a line for each fit, 3 also scores.
+    n_fits : int or None, default=None
+        Budget of fits, each of one candidate on all rows of one split. None is no limit if there
+        is a ``time_budget`` or a grid, and otherwise 50, the work of RandomizedSearchCV.
+    n_candidates : int or None, default=None
+        Maximum number of candidates. Without a budget, so many of a grid are drawn.
     resource : str, Resource or None, default=None
-        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
-    max_resources : "auto", float or str, default="auto"
-        Largest resource of a fit. ``"auto"`` is all training rows, or the value of the parameter
-        in ``estimator``.
+        What small fits have less of: ``"n_samples"``, which None stands for, the name of a
+        parameter such as ``"n_estimators"``, ``"partial_fit"`` or ``"fit_time"``; see
+        HyperbandSearchCV. With ``n_fits``, all fits are full.
+    min_resources : float, str or None, default=None
+        Smallest resource of a fit. None is chosen by the search.
+    max_resources : float, str or None, default=None
+        Resource of a full fit. None is all training rows, or the value in ``estimator``.
+    sampler : {"gaussian_process", "random"}, Sampler or None, default=None
+        How new candidates are created within a budget. None is ``"gaussian_process"``.
+    fits_in_flight : int or None, default=None
+        Maximum number of fits of ``n_fits`` whose scores are not known when the next candidate is
+        chosen, which is also the largest number of workers that are busy. The result depends on
+        it. None is one for every 25 fits, at most 8.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are tried first. Within a budget, your estimator as it is comes before
+        them, unless the list is empty.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
+    fit_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
+    memory_limit : int, str or None, default=None
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in GridSearchCV.
 
     Attributes
     ----------
-    best_corrected_score_ : float
-        ``best_score_`` without the optimism of choosing the largest of many noisy means.
-    n_fits_left_ : int
-        Number of fits, out of ``n_fits``, that were not used.
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV. Within a budget, it has one row for each candidate and the number of
+        its fits, ``n_fits``. Otherwise it has one row for each candidate and amount of resource.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data, unless ``refit=False``.
+    best_score_ : float
+        Mean test score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of the best candidate in ``cv_results_``.
+    best_probability_ : float
+        Probability that the chosen candidate is the best of those that were compared. NaN if too
+        few splits were repeated to estimate the noise.
+    scorer_ : function or dict
+        The scorer, or one for each metric.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits, without the refit.
+    full_fits_ : float
+        What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_resources_spent_ : float
+        Sum of the resource over all fits.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or if every fit failed.
+
+    Warns
+    -----
+    UserWarning
+        If the budget was enough for fewer than three full fits.
+
+    See Also
+    --------
+    HyperbandSearchCV : Brackets of successive halving, as in its paper.
+    VarianceHalvingSearchCV : For good candidates that five folds cannot tell apart.
+    BayesGapSearchCV : For fewer fits than candidates, as in its paper.
+
+    Notes
+    -----
+    A grid without a budget is searched by `~sklearn_halving.policies.GridHalving`, and a budget by
+    `~sklearn_halving.policies.BudgetedRace`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import AdaptiveSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
+    >>> search = AdaptiveSearchCV(SVC(), space, n_fits=20, random_state=0).fit(X, y)
+    >>> search.n_fits_, bool(search.best_score_ > 0.95)
+    (20, True)
+    >>> grid = {"C": [1, 10, 100], "gamma": [1e-4, 1e-3, 1e-2]}
+    >>> AdaptiveSearchCV(SVC(), grid).plan(X, y)[["n_candidates", "n_resources", "n_fits"]]
+       n_candidates  n_resources  n_fits
+    0             9          359      18
+    1             5          718      10
+    2             3         1437      15
     """
 
-    best_probability_: float
-    best_regret_: float
-    best_corrected_score_: float
-    n_fits_left_: int | None
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        SharedParameters._parameter_constraints
+        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
+        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+    )
 
-    _of_drawn: ClassVar[Mapping[str, object]]
-    """Parameters that apply only to drawn candidates, and their defaults."""
-
-    n_candidates: str | int
-    n_fits: Literal["auto"] | PositiveInt
-    sampler: Annotated[str | Sampler, object]
-    resource: Annotated[str | Resource, object] | None
-    max_resources: PositiveFloat | str
-
-    def _resource(self) -> Resource:
-        """Return the resource; without one, all fits have the same size."""
-        if self.resource is not None:
-            return resolve_resource(self.resource, self.estimator)
-        for name in ("min_resources", "max_resources"):
-            if getattr(self, name, None) not in (None, "auto"):
-                raise ValueError(
-                    f"{name}={getattr(self, name)} must come with a resource; got resource=None, "
-                    "with which all fits have the same size. Set resource, for example to "
-                    f"'n_samples', or leave {name} out."
-                )
-        return WholeFit()
-
-    def _space(self, resource: Resource, inputs: FitInputs) -> tuple[SearchSpace, Sampler | None]:
-        """Return the space and the sampler, which is None if the candidates are drawn.
-
-        The first candidate of a race is close to the estimator's own parameters.
-        """
-        space = search_space(self, resource, inputs)
-        changed = [name for name, usual in self._of_drawn.items() if getattr(self, name) != usual]
-        name = self.sampler
-        if isinstance(name, str) and name == "auto":
-            n_fits = N_SAMPLED if isinstance(self.n_fits, str) else self.n_fits
-            is_small = space.size is not None and space.size * FITS_OF_GRID_SEARCH <= n_fits
-            name = "random" if space.is_grid or is_small or changed else DEFAULT_SAMPLER
-        sampler = resolve_sampler(name)
-        if sampler is None:
-            return space, None
-        other = f"sampler={self.sampler!r}, whose candidates race against the best one so far"
-        check_defaults(self, self._of_drawn, other, "sampler='random'")
-        if self.initial_candidates is None and not space.initial:
-            space = with_own_parameters(space, self.estimator)
-        return space, sampler
-
-    def _race(self, setup: Setup) -> IncumbentRace:
-        """Return the policy for candidates that a sampler creates."""
-        self._check_splits(setup, setup.n_candidates)
-        n_splits = max(IncumbentRace.n_splits, setup.splits.n_named)
-        return IncumbentRace(setup.n_fits, n_splits=n_splits)
-
-    def _count_candidates(
+    def __init__(
         self,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
+        *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
+        n_fits: int | None = None,
+        n_candidates: int | None = None,
+        resource: str | Resource | None = None,
+        min_resources: float | str | None = None,
+        max_resources: float | str | None = None,
+        sampler: str | Sampler | None = None,
+        fits_in_flight: int | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
+    ) -> None:
+        self._set_parameters(locals())
+
+    sampler: Any
+    n_fits: int | None
+    n_candidates: int | None
+    fits_in_flight: int | None
+    resource: str | Resource | None
+    min_resources: float | str | None
+    max_resources: float | str | None
+
+    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+        resource = resolve_resource(self.resource or "n_samples", self.estimator)
+        space = search_space(self, resource, inputs)
+        warn_of_candidates(self, space)
+        if space.is_grid and self.n_fits is None and self.time_budget is None:
+            return self._grid_setup(inputs, space, resource, seed)
+        if self.n_fits is not None or self.time_budget is None:
+            return self._budget_setup(inputs, space, resource, rng, seed)
+        return self._timed_setup(inputs, space, resource, seed)
+
+    def _grid_setup(
+        self, inputs: FitInputs, space: SearchSpace, resource: Resource, seed: SeedSequence
+    ) -> Setup:
+        """Return the setup of a grid without a budget."""
+        for name in ("sampler", "fits_in_flight"):
+            self._require_none(name, "for a grid without a budget, whose candidates all start")
+        splits = fixed_splits(self, inputs, resource, seed)
+        limits = self.min_resources, self.max_resources
+        levels = choose_levels(limits, self.estimator, resource, splits)
+        return Setup(inputs, space, resource, splits, levels)
+
+    def _budget_setup(
+        self,
+        inputs: FitInputs,
         space: SearchSpace,
-        sampler: Sampler | None,
-        least_n_fits: Callable[[int], int],
-        fits_of_a_drawn: int = FITS_OF_GRID_SEARCH,
-    ) -> int:
-        """Return the number of candidates, or the maximum number if a sampler creates them.
+        resource: Resource,
+        rng: RandomState,
+        seed: SeedSequence,
+    ) -> Setup:
+        """Return the setup of a budget of fits, which are all full."""
+        self._require_none("min_resources", "for a budget of fits, which are all full")
+        if self.resource is None and self.max_resources is None:
+            resource = WholeFit()
+        n_fits = DEFAULT_FITS if self.n_fits is None else self.n_fits
+        space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
+        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
+        n_splits = splits.n_repetitions
+        if n_most == space.size and n_splits is not None and n_most * n_splits <= n_fits:
+            space = space.starting_with(space.draw([n_most], rng))  # there is nothing to choose
+        sampler = resolve_sampler(self.sampler)
+        return Setup(inputs, space, resource, splits, levels, n_most, n_fits, sampler)
 
-        ``least_n_fits`` is the smallest budget for a number of candidates, and one candidate is
-        drawn from distributions for ``fits_of_a_drawn`` fits.
-        """
-        if not isinstance(self.n_candidates, str):
-            return min(int(self.n_candidates), space.size or int(self.n_candidates))
-        if sampler is not None:
-            n_fits = N_SAMPLED if isinstance(self.n_fits, str) else int(self.n_fits)
-            return min(n_fits, space.size or n_fits)
-        if space.is_grid and space.size is not None:
-            if isinstance(self.n_fits, str):
-                check_number(space.size)  # otherwise the policy compares it with its budget
-            return space.size
-        n_arms = N_OF_DISTRIBUTIONS
-        if not isinstance(self.n_fits, str):
-            n_arms = max(1, int(self.n_fits) // fits_of_a_drawn)
-            while n_arms > 1 and least_n_fits(n_arms) > self.n_fits:
-                n_arms -= 1
-        n_arms = max(n_arms, len(space.initial))
-        return min(n_arms, space.size or n_arms)
+    def _timed_setup(
+        self, inputs: FitInputs, space: SearchSpace, resource: Resource, seed: SeedSequence
+    ) -> Setup:
+        """Return the setup of a time budget."""
+        self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
+        space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
+        limits = self.min_resources, self.max_resources
+        levels = screening_levels(limits, self.estimator, resource, splits)
+        wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
+        n_most = min(n for n in wanted if n is not None)
+        sampler = resolve_sampler(self.sampler)
+        return Setup(inputs, space, resource, splits, levels, n_most, None, sampler)
 
-    def _count_fits(
-        self, n_arms: int, sampler: Sampler | None, splits: SearchSplits, least: int
-    ) -> int:
-        """Return the budget."""
-        if not isinstance(self.n_fits, str):
-            return int(self.n_fits)
-        if sampler is not None:
-            return N_SAMPLED
-        n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
-        return max(n_each * n_arms, least)
+    def _with_own_candidate(self, space: SearchSpace) -> SearchSpace:
+        """Return the space with the estimator as it is as its first candidate."""
+        if self.initial_candidates is not None and not len(self.initial_candidates):
+            return space
+        own = own_candidate(self.estimator, space)
+        others = (p for p in space.initial if params_digest(p) != params_digest(own))
+        return space.starting_with([own, *others])
 
-    def _check_splits(self, setup: Setup, least: int, n_levels: int = 1) -> None:
-        """Raise if there are not enough splits for the number of fits."""
-        n_arms, n_splits = setup.n_candidates, setup.splits.n_repetitions
-        if n_splits is None or isinstance(self.n_fits, str):
-            return
-        most = max(n_arms * n_splits * n_levels, least)
-        if self.n_fits > most:
+    def _splits(self, inputs: FitInputs, resource: Resource, seed: SeedSequence) -> SearchSplits:
+        """Return the splits of ``cv``, each once, unless it is a stream."""
+        make_splits = streamed_splits if hasattr(self.cv, "stream") else fixed_splits
+        return make_splits(self, inputs, resource, seed)
+
+    def _require_none(self, name: str, why: str) -> None:
+        """Raise if a parameter is set that does not suit the kind of search."""
+        if (value := getattr(self, name)) is not None:
             raise ValueError(
-                f"n_fits={self.n_fits} is too large for {counted(n_arms, 'candidate')} on the "
-                f"{counted(n_splits, 'split')} of cv: at most {most} fits are possible. Use "
-                "n_fits='auto', or a cv that can be reshuffled, such as a number of folds."
+                f"{name}={value!r} must be None {why}. Leave it out, or change n_fits and "
+                "time_budget."
             )
 
-    def _candidates(
-        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
-    ) -> Candidates:
-        candidates = super()._candidates(setup, policy, plan, rng)
-        self._warn_of_candidates(setup)
-        return candidates
-
-    def _warn_of_candidates(self, setup: Setup) -> None:
-        """Warn if there are fewer candidates than were asked for, or too few for a sampler."""
-        size, wanted = setup.space.size, self.n_candidates
-        if size is None:
-            return
+    def _policy(self, setup: Setup) -> BasePolicy:
+        levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits
         if setup.sampler is None:
-            if not isinstance(wanted, str) and size < wanted:
-                warn_user(
-                    f"There are only {size} candidates, fewer than n_candidates={wanted}: all of "
-                    "them are tried."
-                )
-        elif size * FITS_OF_GRID_SEARCH <= setup.n_fits:
-            warn_user(
-                f"There are only {size} candidates, and {setup.n_fits} fits are enough to compare "
-                "all of them: a sampler has nothing to choose from. Use sampler='random'."
+            return grid_policy(self, setup.space, setup.resource, splits, levels)
+        if n_fits is None:
+            n_train = len(splits.folds.fold(0).train)
+            return BudgetedRace(
+                screening_level=levels.smallest if levels.smallest < levels.largest else None,
+                pulls_in_flight=effective_n_jobs(self.n_jobs),
+                refit_cost=splits.n_rows / n_train if self.refit else 0.0,
             )
+        in_flight = self.fits_in_flight
+        if in_flight is None:
+            in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
+        return BudgetedRace(n_fits, pulls_in_flight=in_flight)

@@ -5,40 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from typing import Annotated, Literal
+from dataclasses import fields
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import RandomState, SeedSequence
 from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._types import Policy, PolicyDescription
+from sklearn_halving.policies._types import GrowsArms, Policy, PolicyDescription
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._adaptive import AdaptiveSearchCV
-from sklearn_halving.search._shared_parameters import (
+from sklearn_halving.search._base import BaseSearch
+from sklearn_halving.search._parameters import (
+    AMOUNT,
+    COUNT,
     FitInputs,
-    PositiveFloat,
-    PositiveInt,
     Reward,
     SharedParameters,
-    document_search,
 )
-from sklearn_halving.search.preparing._arriving import (
-    BRACKETS_IN_PLAY,
-    PointSampler,
-    resolve_sampler,
+from sklearn_halving.search.preparing._candidates import resolve_sampler
+from sklearn_halving.search.preparing._counts import (
+    MOST_CANDIDATES,
+    N_OF_DISTRIBUTIONS,
+    check_splits,
+    count_candidates,
+    count_fits,
+    optional_resource,
+    warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import choose_levels
+from sklearn_halving.search.preparing._levels import choose_levels, full_level
 from sklearn_halving.search.preparing._setup import Setup, make_plan
-from sklearn_halving.search.preparing._space import (
-    MAX_LISTED,
-    SearchSpace,
-    is_discrete,
-    search_space,
-)
+from sklearn_halving.search.preparing._space import SearchSpace, is_discrete, search_space
 from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
 POLICIES: dict[str, str] = {
@@ -47,9 +47,9 @@ POLICIES: dict[str, str] = {
     "adaptive_ugap_eb": "AdaptiveUGapEb",
     "anytime_successive_rejects": "AnytimeSuccessiveRejects",
     "bernstein_race": "BernsteinRace",
+    "budgeted_race": "BudgetedRace",
     "exp3": "EXP3",
     "hoeffding_race": "HoeffdingRace",
-    "incumbent_race": "IncumbentRace",
     "lil_ucb": "LilUCB",
     "lucb": "LUCB",
     "moss": "MOSS",
@@ -64,10 +64,8 @@ POLICIES: dict[str, str] = {
 """Names and classes of the policies that need only a number of fits or a confidence."""
 POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 """Policies that create their candidates during the search, from continuous distributions."""
-LEVEL_POLICIES: dict[str, str] = {"asynchronous_halving": "AsynchronousHalving"}
-"""Policies that need a number of fits and a resource."""
 EXAMPLE_FITS = 1000
-NAMES = (*POLICIES, *LEVEL_POLICIES, *POINT_POLICIES)
+NAMES = (*POLICIES, *POINT_POLICIES)
 UNIT_SCORES = re.compile(
     "(accuracy|average_precision|balanced_accuracy|f1|jaccard|precision|recall|roc_auc"
     "|top_k_accuracy)(_.*)?"
@@ -75,13 +73,12 @@ UNIT_SCORES = re.compile(
 """Names of scores between 0 and 1, also with suffixes such as ``_macro``."""
 
 
-@document_search
-class BanditSearchCV(AdaptiveSearchCV):
+class BanditSearchCV(BaseSearch):
     """Search over parameters with any policy, given by name or as an object.
 
     Use it for all parameters of a paper, to compare policies, or to run a policy of your own: any
     class with the methods of `~sklearn_halving.policies.Policy`. For everyday use, start with
-    HyperbandSearchCV or VarianceHalvingSearchCV.
+    AdaptiveSearchCV.
 
     Most policies choose a single candidate for the next fit. They use an unlimited number of
     splits, as VarianceHalvingSearchCV does: a fit is one candidate on one train/test split, and
@@ -91,42 +88,114 @@ class BanditSearchCV(AdaptiveSearchCV):
 
     Parameters
     ----------
+    estimator : estimator object
+        The estimator, with a ``score`` unless ``scoring`` is given.
+    param_distributions : dict, list of dict or "auto"
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
+    time_budget : float, str or None, default=None
+        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
+        the best candidate so far is refitted.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        The default is random splits without limit, with a fifth of the rows in the test set,
+        stratified for classifiers. An int, or a splitter that can shuffle, is reshuffled without
+        limit. Others give a fixed number of splits.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and enough splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress, 2 also a line for each fit, 3 also scores.
     policy : str or Policy, default="successive_rejects"
         An object from `sklearn_halving.policies`, an object of your own, or one of the names
         ``"uniform"``, ``"variance_halving"``, ``"successive_rejects"``,
         ``"anytime_successive_rejects"``, ``"adaptive_ucb_e"``, ``"adaptive_gap_e_v"``,
         ``"adaptive_ugap_eb"``, ``"successive_elimination"``, ``"hoeffding_race"``,
         ``"bernstein_race"``, ``"lucb"``, ``"lil_ucb"``, ``"ucb1"``, ``"ucb_v"``, ``"moss"``,
-        ``"exp3"``, ``"variance_rejects"``, ``"incumbent_race"``, ``"asynchronous_halving"`` and
-        ``"hoo"``. ``"hoo"`` creates its candidates during the search, so that
-        ``param_distributions`` must be one dict of continuous distributions with a method
-        ``ppf``, and ``n_candidates`` must not be set.
-    n_candidates : "exhaust" or int, default="exhaust"
-        Number of candidates, which are drawn without replacement. ``"exhaust"`` uses the whole
-        grid. From distributions, it draws one candidate for every 5 fits, or 10 if ``n_fits`` is
-        ``"auto"``. Policies that plan their brackets have their own number.
-    n_fits : "auto" or int, default="auto"
-        Maximum number of fits, for a policy given by name. ``"auto"`` is 5 for each candidate, and
-        50 for ``"hoo"``. A policy object has its own budget.
-    sampler : {"random", "gaussian_process"} or Sampler, default="random"
-        How candidates are generated, see HyperbandSearchCV. Samplers other than ``"random"`` are
-        for policies to which candidates may arrive later: those that play rungs, and
-        ``"incumbent_race"``. Each candidate is generated when its turn comes, from the scores so
-        far.
-    min_resources : "auto", float or str, default="auto"
+        ``"exp3"``, ``"variance_rejects"``, ``"budgeted_race"`` and ``"hoo"``. ``"hoo"`` creates
+        its candidates during the search, so that ``param_distributions`` must be one dict of
+        continuous distributions with a method ``ppf``, and ``n_candidates`` must not be set.
+    n_fits : int or None, default=None
+        Maximum number of fits, for a policy given by name. None is 5 for each candidate, and 50
+        for ``"hoo"`` and ``"budgeted_race"``. A policy object has its own budget.
+    n_candidates : int or None, default=None
+        Number of candidates, which are drawn without replacement. None uses the whole grid. From
+        distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
+        that plan their brackets have their own number.
+    sampler : {"random", "gaussian_process"}, Sampler or None, default=None
+        How candidates are created during the search, for policies whose candidates are:
+        ``"budgeted_race"``. None is ``"gaussian_process"``.
+    resource : str, Resource or None, default=None
+        Unit of the limits below, see HyperbandSearchCV. With None, every fit has full size.
+    min_resources : float, str or None, default=None
         Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
         other policies use ``max_resources`` only.
+    max_resources : float, str or None, default=None
+        Resource of a full fit. None is all training rows, or the value in ``estimator``.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are always tried, such as ``{}`` for the estimator as it is.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
+    fit_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
+    memory_limit : int, str or None, default=None
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in GridSearchCV.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
         As in HyperbandSearchCV for a policy that plays rungs, as in BayesGapSearchCV for
         `~sklearn_halving.policies.BayesGap`, and as in VarianceHalvingSearchCV for all others.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data, unless ``refit=False``.
+    best_score_ : float
+        Mean test score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of the best candidate in ``cv_results_``.
     best_probability_ : float
-        Probability that the chosen candidate is the best one. NaN, like ``best_regret_``, if too
-        few splits were repeated to estimate the noise. Neither is available for BayesGap.
-    best_regret_ : float
-        Expected difference between the score of the best candidate and that of the chosen one.
+        Probability that the chosen candidate is the best one. NaN if too few splits were repeated
+        to estimate the noise. Not available for BayesGap.
+    scorer_ : function or dict
+        The scorer, or one for each metric.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits, without the refit.
+    full_fits_ : float
+        What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_fits_left_ : int or None
+        Number of fits of the budget that were not used; None without a budget.
+    n_resources_spent_ : float
+        Sum of the resource over all fits.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features.
 
     Raises
     ------
@@ -169,10 +238,13 @@ class BanditSearchCV(AdaptiveSearchCV):
     True
     """
 
-    policy: Annotated[str | Policy, object]
-    n_candidates: Literal["exhaust"] | PositiveInt
-    sampler: Annotated[str | Sampler, object]
-    min_resources: PositiveFloat | str
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        SharedParameters._parameter_constraints
+        | {"policy": "no_validation", "sampler": "no_validation", "n_fits": [COUNT, None]}
+        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+    )
+
+    n_fits_left_: int | None
 
     def __init__(
         self,
@@ -187,12 +259,12 @@ class BanditSearchCV(AdaptiveSearchCV):
         random_state: t.RandomState | None = None,
         verbose: int = 0,
         policy: str | Policy = "successive_rejects",
-        n_candidates: int | Literal["exhaust"] = "exhaust",
-        n_fits: int | Literal["auto"] = "auto",
-        sampler: str | Sampler = "random",
+        n_fits: int | None = None,
+        n_candidates: int | None = None,
+        sampler: str | Sampler | None = None,
         resource: str | Resource | None = None,
-        min_resources: float | str = "auto",
-        max_resources: float | str = "auto",
+        min_resources: float | str | None = None,
+        max_resources: float | str | None = None,
         initial_candidates: Sequence[t.Params] | None = None,
         checkpoint: t.FilePath | None = None,
         fit_timeout: float | str | None = None,
@@ -203,59 +275,67 @@ class BanditSearchCV(AdaptiveSearchCV):
     ) -> None:
         self._set_parameters(locals())
 
-    def _setup(
-        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
-    ) -> Setup:
-        described = description_of(self.policy)
-        if self.resource is None and described.plays_levels:
+    policy: Any
+    n_fits: int | None
+    n_candidates: int | None
+    sampler: Any
+    resource: str | Resource | None
+    min_resources: float | str | None
+    max_resources: float | str | None
+
+    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+        described, grows = description_of(self.policy), grows_arms(self.policy)
+        creates_points = described.n_dimensions is not None
+        if self.resource is None and described.plays_levels and not grows:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which plays rungs; got "
                 "None. Give the name of a resource, such as 'n_samples'."
             )
-        resource = self._resource()
+        resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        sampler = resolve_sampler(self.sampler)
-        creates_points = described.n_dimensions is not None
-        if creates_points:
-            self._check_points(space, sampler)
-            sampler = PointSampler()
+        self._check_sampled(space, grows=grows, creates_points=creates_points)
         make_splits = streamed_splits
         if described.plays_levels or creates_points:
             make_splits = fixed_splits
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
-        levels = choose_levels(limits, self.estimator, resource, splits, factor=described.factor)
+        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        if described.plays_levels and self.resource is not None:
+            levels = choose_levels(limits, self.estimator, resource, splits, described.factor)
+        n_arms = self._count(space, grows=grows, creates_points=creates_points)
+        is_lazy = grows or creates_points
+        n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
+        if grows:
+            n_arms = min(n_arms, n_fits)
+        sampler = resolve_sampler(self.sampler) if grows else None
         if not described.plays_levels:
-            levels = replace(levels, smallest=levels.largest)
-        n_arms = 1 if creates_points else self._count(space, sampler, described)
-        n_fits = self._count_fits(n_arms, sampler, splits, self._least_n_fits(n_arms))
-        return Setup(inputs, space, sampler, resource, splits, levels, n_arms, n_fits)
+            warn_of_candidates(self, space)
+        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, sampler)
 
-    def _count(
-        self, space: SearchSpace, sampler: Sampler | None, described: PolicyDescription
-    ) -> int:
+    def _check_sampled(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> None:
+        """Raise if a parameter does not suit a policy that creates candidates, or does not."""
+        if self.sampler is not None and not grows:
+            raise self._left_out("sampler", "chooses among given candidates")
+        if not creates_points:
+            return
+        check_continuous(space, str(self.policy))
+        for name in ("n_candidates", "initial_candidates"):
+            if getattr(self, name):
+                raise self._left_out(name, "creates its candidates during the search")
+
+    def _count(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> int:
         """Return the number of candidates of a policy without brackets."""
-        n_arms = self._count_candidates(space, sampler, self._least_n_fits)
-        if n_arms > MAX_LISTED and described.arms_may_arrive and not isinstance(self.n_fits, str):
-            return int(self.n_fits)  # the policy does not try more candidates
-        return n_arms
+        if creates_points:
+            return 1
+        if grows:
+            wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
+            return min(n for n in wanted if n is not None)
+        return count_candidates(self, space, self._least_n_fits)
 
     def _least_n_fits(self, n_arms: int) -> int:
         if self.policy == "variance_halving":
             return policies.VarianceHalving(1).least_n_pulls(n_arms)
         return n_arms
-
-    def _check_points(self, space: SearchSpace, sampler: Sampler | None) -> None:
-        """Raise if a parameter does not suit a policy that creates its candidates."""
-        check_continuous(space, str(self.policy))
-        given = {
-            "sampler": sampler is not None,
-            "n_candidates": not isinstance(self.n_candidates, str),
-            "initial_candidates": bool(space.initial),
-        }
-        for name, is_given in given.items():
-            if is_given:
-                raise self._left_out(name, "creates its candidates during the search")
 
     def _left_out(self, name: str, why: str) -> ValueError:
         """Return the error for a parameter that a policy does not take."""
@@ -265,51 +345,39 @@ class BanditSearchCV(AdaptiveSearchCV):
         )
 
     def _policy(self, setup: Setup) -> BasePolicy:
-        makes_candidates = setup.sampler is not None
         given = self.policy
         if isinstance(given, str):
             given = self._named_policy(given, setup)
-        elif not isinstance(self.n_fits, str):
+        elif self.n_fits is not None:
             raise self._left_out("n_fits", "has its own budget")
         policy = as_policy(
             given,
             reward_range=range_of_steering_score(self),
             overlap=setup.splits.overlap,
             n_splits=setup.splits.n_repetitions,
-            brackets_in_play=BRACKETS_IN_PLAY if makes_candidates else None,
         )
         described, levels = policy.describe(), setup.levels
         plans = policy.schedule(levels.smallest, levels.largest, setup.space.size) is not None
-        if plans and not isinstance(self.n_candidates, str):
+        if plans and self.n_candidates is not None:
             raise self._left_out("n_candidates", "plans how many candidates it starts")
         if described.n_dimensions not in (None, len(setup.space.names)):
             raise ValueError(
                 f"n_dimensions must be {len(setup.space.names)}, the number of parameters; got "
                 f"policy={given!r}. Give HOO(n_dimensions={len(setup.space.names)}, ...)."
             )
-        if makes_candidates and not described.arms_may_arrive and not described.n_dimensions:
-            why = "chooses among given candidates, unlike 'incumbent_race'"
-            raise self._left_out("sampler", why)
         # Most policies reject a budget that is too small. A huge grid is not listed before.
         with naming_n_fits(self.policy, setup):
-            policy.start(make_plan(policy, setup).problem, seed=np.random.SeedSequence(0))
+            policy.start(make_plan(policy, setup).problem, seed=SeedSequence(0))
         return policy
 
     def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
         """Return the policy with this name, with a budget."""
-        described, splits, n_arms = description_of(name), setup.splits, setup.n_candidates
-        n_splits: int | None = max(splits.n_named, policies.IncumbentRace.n_splits)
-        if described.n_dimensions is not None:
-            n_splits = splits.n_repetitions
-        elif not described.plays_levels:
-            self._check_splits(setup, self._least_n_fits(n_arms))
+        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
+        if name in POLICIES and setup.sampler is None:
+            check_splits(self, setup, self._least_n_fits(n_arms))
         with naming_n_fits(name, setup):
-            n_dimensions = len(setup.space.names)
-            return policy_by_name(name, n_arms, setup.n_fits, n_splits, n_dimensions)
-
-    def _warn_of_candidates(self, setup: Setup) -> None:
-        if not description_of(self.policy).plays_levels:
-            super()._warn_of_candidates(setup)
+            n_dimensions, n_splits = len(setup.space.names), setup.splits.n_repetitions
+            return policy_by_name(name, n_arms, n_fits, n_splits, n_dimensions)
 
 
 @contextmanager
@@ -320,10 +388,10 @@ def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
     except ValueError as error:
         if not isinstance(policy, str):
             raise
-        n_splits = setup.splits.n_repetitions
-        has_all = n_splits is not None and setup.n_fits >= setup.n_candidates * n_splits
+        n_splits, n_fits = setup.splits.n_repetitions, setup.n_fits or 0
+        has_all = n_splits is not None and n_fits >= setup.n_candidates * n_splits
         way_out = " For more fits, use a cv with more splits." if has_all else ""
-        text = f"policy={policy!r} with n_fits={setup.n_fits}: {error}{way_out}"
+        text = f"policy={policy!r} with n_fits={n_fits}: {error}{way_out}"
         raise ValueError(text) from error
 
 
@@ -331,7 +399,7 @@ def policy_by_name(
     name: str, n_arms: int, n_fits: int, n_splits: int | None, n_dimensions: int = 1
 ) -> BasePolicy:
     """Return the policy, with the budget and the splits of the search."""
-    if n_arms == 1 and name in POLICIES:  # only its score is needed
+    if n_arms == 1 and name in POLICIES and name != "budgeted_race":  # only its score is needed
         return policies.UniformAllocation(n_fits)
     known = {
         "n_pulls": n_fits,
@@ -340,7 +408,7 @@ def policy_by_name(
         "n_splits": n_splits,
         "n_dimensions": n_dimensions,
     }
-    policy_class = getattr(policies, (POLICIES | LEVEL_POLICIES | POINT_POLICIES)[name])
+    policy_class = getattr(policies, (POLICIES | POINT_POLICIES)[name])
     names = {field.name for field in fields(policy_class)}
     policy: BasePolicy = policy_class(**{key: known[key] for key in known.keys() & names})
     return policy
@@ -358,7 +426,7 @@ def description_of(policy: str | Policy) -> PolicyDescription:
                 f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object from "
                 f"sklearn_halving.policies, such as Hyperband(factor=4); got {policy!r}."
             )
-        policy = policy_by_name(policy, 2, EXAMPLE_FITS, policies.IncumbentRace.n_splits)
+        policy = policy_by_name(policy, 2, EXAMPLE_FITS, None)
     try:
         return as_policy(policy).describe()
     except TypeError as error:
@@ -367,6 +435,11 @@ def description_of(policy: str | Policy) -> PolicyDescription:
             f"sklearn_halving.policies.Policy; got {policy!r}. Names are "
             f"{', '.join(map(repr, sorted(NAMES)))}."
         ) from error
+
+
+def grows_arms(policy: str | Policy) -> bool:
+    """Return whether the candidates of a policy are created during the search."""
+    return policy == "budgeted_race" or isinstance(policy, GrowsArms)
 
 
 def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:

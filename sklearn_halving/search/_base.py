@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy, deepcopy
-from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, estimator_html_repr
 
-from sklearn_halving._typing import Candidates, Params
+from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
     check_refit_metric,
@@ -32,26 +31,27 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
-from sklearn_halving.execution._types import EvaluationTask, PullLimits
+from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
-from sklearn_halving.policies._types import NO_ARM, Pull
+from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
-from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
-from sklearn_halving.search._shared_parameters import (
+from sklearn_halving.search._parameters import (
     FitInputs,
     SharedParameters,
     check_inputs,
     limits_of,
 )
-from sklearn_halving.search.preparing._arriving import ArrivingCandidates, draw_candidates
+from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
+from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
-from sklearn_halving.search.preparing._plan import SearchPlan, add_costs, plan_table
+from sklearn_halving.search.preparing._plan import add_costs, plan_table
 from sklearn_halving.search.preparing._setup import (
     Prepared,
     Setup,
     check_rungs,
+    make_candidates,
     make_plan,
     seed_of,
 )
@@ -71,15 +71,12 @@ from sklearn_halving.search.watching._progress import Progress, ProgressReport
 if TYPE_CHECKING:
     import pandas as pd
 
-REFIT = 2**31 - 1
-"""Used instead of a repetition in the seed of the refit, which uses all rows."""
 
-
-class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
+class BaseSearch(SharedParameters, BaseSearchCV):
     """Base class of the searches.
 
     A subclass defines its parameters, what follows from them and from the data (`_setup`), and
-    the policy (`_policy`). It may also change where the candidates come from (`_candidates`).
+    the policy (`_policy`).
     """
 
     @abstractmethod
@@ -91,12 +88,6 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
     @abstractmethod
     def _policy(self, setup: Setup) -> BasePolicy:
         """Return the policy."""
-
-    def _candidates(
-        self, setup: Setup, policy: BasePolicy, plan: SearchPlan, rng: np.random.RandomState
-    ) -> Candidates:
-        """Return the candidates, and check the names of their parameters."""
-        return draw_candidates(self.estimator, setup.space, setup.sampler, policy, plan, rng)
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: object, y: object = None, **params: object) -> Self:
@@ -175,8 +166,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         if interrupt.is_requested:
             run.stopped_by = self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(run.stopped_message())
-        self._write_end(run, progress)
         self._refit_best(run, callbacks)
+        self._write_end(run, progress)
         callbacks.end()
         return self
 
@@ -238,9 +229,10 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         setup = self._setup(inputs, rng, seed)
         policy = self._policy(setup)
         plan = make_plan(policy, setup)
-        candidates = self._candidates(setup, policy, plan, rng)
+        source = make_source(policy, setup.space, setup.sampler, rng)
+        candidates = make_candidates(self.estimator, setup, plan, source, rng)
         check_rungs(self.estimator, setup, candidates)
-        return Prepared(setup, policy, plan, candidates, seed)
+        return Prepared(setup, policy, plan, candidates, seed, source)
 
     def _make_task(self, prepared: Prepared, callbacks: CallbackTree) -> EvaluationTask:
         """Return all that the workers get."""
@@ -273,12 +265,9 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
-        keeps_time = prepared.plan.description.keeps_time
         callbacks.begin_search(prepared.plan, prepared.setup.resource)
         progress = Progress(
             prepared.plan,
-            prepared.policy,
-            run.state,
             run.reward,
             run.task.resource,
             callbacks,
@@ -303,14 +292,12 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
                 observer=progress if progress.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
-                arrive=candidates.arrive if isinstance(candidates, ArrivingCandidates) else None,
-                first_to_tell=prepared.policy.first_to_tell,
-                charge=partial(prepared.policy.charge, run.state) if keeps_time else None,
+                ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
                 n_workers=effective_n_jobs(self.n_jobs),
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
-            if keeps_time and run.stopped_by == "policy" and not run.ended_by:
+            if prepared.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
                 run.stopped_by = "time_budget"
             callbacks.end_search()
         return progress
@@ -404,8 +391,6 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
             steering=self.refit if isinstance(self.refit, str) else None,
             n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
             probability=getattr(self, "best_probability_", np.nan),
-            regret=getattr(self, "best_regret_", np.nan),
-            corrected_score=getattr(self, "best_corrected_score_", np.nan),
             refit_time=getattr(self, "refit_time_", None),
             lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
         )
@@ -470,6 +455,7 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         if self._table.belief is not None:
             self.regret_bounds_ = self._table.belief.regret_bounds
         self.n_resources_spent_ = self._record.n_resources_spent
+        self.full_fits_ = self._record.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
@@ -481,9 +467,9 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
-        n_tried = len({outcome.pull.arm for outcome in run.outcomes})
-        keeps_time = run.prepared.plan.description.keeps_time and n_tried > failures.FEW_CANDIDATES
-        if not (run.stopped_by == "policy" or (run.stopped_by == "time_budget" and keeps_time)):
+        if run.stopped_by == "time_budget":
+            failures.report_few_full_fits(run.task, run.outcomes, effective_n_jobs(self.n_jobs))
+        if run.stopped_by not in ("policy", "time_budget"):
             warn_user(run.stopped_message())
 
     def _write_end(self, run: Run, progress: Progress) -> None:
@@ -528,8 +514,8 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
             self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        for name, value in self._table.of_choice(self.best_index_, run.metric).items():
-            setattr(self, name, value)
+        if self._table.statistics is not None:
+            self.best_probability_ = self._table.probability(self.best_index_)
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
         """Return the best row of the arm, or the first of the largest level if all are NaN."""
@@ -555,10 +541,15 @@ class BaseBanditSearchCV(SharedParameters, BaseSearchCV):
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
-        of_data = num_samples(task.X) if task.resource.subsamples_rows else level
-        self.best_estimator_ = arm_estimator(task, Pull(arm, of_data, REFIT))
+        n_rows = num_samples(task.X)
+        self.best_estimator_ = arm_estimator(
+            task,
+            task.candidates[arm],
+            n_rows if task.resource.subsamples_rows else level,
+            Fold(np.arange(n_rows), np.arange(0)),
+        )
         level, fit_params = fix_rounds_of_winner(
-            self.best_estimator_, task, run.outcomes, Pull(arm, level, REFIT)
+            self.best_estimator_, task, run.outcomes, (arm, level)
         )
         with callbacks.refit(self.best_estimator_):
             start = time.time()

@@ -22,7 +22,7 @@ from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
-from sklearn_halving.search._shared_parameters import Reward
+from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._setup import Prepared
 from sklearn_halving.search.preparing._space import first_of_each, n_different
@@ -136,9 +136,10 @@ class Run:
             n_grid_splits=n_splits_of_grid_search(cv, setup.splits.n_repetitions),
             is_whole_grid=is_whole_grid,
             largest=task.resource.to_amount(task.max_level),
+            max_level=task.max_level,
             seconds=time.monotonic() - self.began,
             is_resumed=bool(self.earlier),
-            is_timed=self.prepared.plan.description.keeps_time,
+            is_timed=self.prepared.plan.uses_time,
             ended_by=self.ended_by,
         )
 
@@ -209,19 +210,11 @@ class ResultTable:
     belief: Belief | None = None
     """What a policy with a model believes; None for other policies."""
 
-    def of_choice(self, row: int, metric: str) -> dict[str, float]:
-        """Return the attributes that describe the choice of a row; NaN without any score."""
-        if self.statistics is None:
-            has_score = not np.isnan(self.cv_results[f"mean_test_{metric}"]).all()
-            mean = float(self.cv_results["posterior_mean"][row])
-            return {"best_corrected_score_": mean if has_score else np.nan}
-        found = {
-            "best_probability_": float(self.statistics.probability_best()[row]),
-            "best_regret_": self.statistics.regret(row),
-            "best_corrected_score_": self.statistics.corrected_score(row),
-        }
-        has_score = not np.isnan(self.statistics.mean[row])
-        return found if has_score else dict.fromkeys(found, np.nan)
+    def probability(self, row: int) -> float:
+        """Return the probability that a row is the best; NaN if it is not known."""
+        if self.statistics is None or np.isnan(self.statistics.mean[row]):
+            return np.nan
+        return float(self.statistics.probability_best()[row])
 
 
 def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
@@ -291,23 +284,23 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
 
 
 def fix_rounds_of_winner(
-    estimator: Estimator, task: EvaluationTask, outcomes: Sequence[Outcome], pull: Pull
+    estimator: Estimator, task: EvaluationTask, outcomes: Sequence[Outcome], row: tuple[int, int]
 ) -> tuple[int, Params]:
     """Set the number of rounds of a booster that stopped early; return level and fit parameters.
 
-    It is the median number of rounds on all splits. The refit uses all rows, so that none are
-    left to decide when to stop.
+    It is the median number of rounds on all splits of a row, which is an arm and a level. The
+    refit uses all rows of the data, so that none are left to decide when to stop.
     """
     rounds = [
         outcome.n_rounds
         for outcome in outcomes
-        if outcome.pull[:2] == pull[:2] and outcome.n_rounds is not None
+        if outcome.pull[:2] == row and outcome.n_rounds is not None
     ]
     if not rounds:
-        return pull.level, task.fit_params
+        return row[1], task.fit_params
     n_rounds = round(float(np.median(rounds)))
-    counts_rounds = any(map(is_number_of_rounds, task.resource.params_at(pull.level)))
-    level = n_rounds if counts_rounds else pull.level
+    counts_rounds = any(map(is_number_of_rounds, task.resource.params_at(row[1])))
+    level = n_rounds if counts_rounds else row[1]
     return level, fix_rounds(estimator, n_rounds, task.fit_params)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
-from sklearn_halving.search._shared_parameters import SharedParameters, document_search
+from sklearn_halving.search._parameters import SharedParameters, document_search
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 

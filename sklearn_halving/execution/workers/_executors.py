@@ -94,6 +94,8 @@ class SerialExecutor:
     """Runs one job at each `wait_any`: in this process or, with limits, in another."""
 
     uses_threads = False
+    can_abandon = False
+    """Whether running fits can be given up, which threads cannot."""
 
     def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
         self._task = task
@@ -114,6 +116,9 @@ class SerialExecutor:
     def stop(self) -> None:
         """Remove the jobs that wait. No job is running between two calls of `wait_any`."""
         self._queue.clear()
+
+    def abandon(self) -> None:
+        """Do nothing: a fit in this process cannot be given up."""
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Run the oldest job, if there is one; ``timeout`` is ignored."""
@@ -350,6 +355,7 @@ class JoblibExecutor:
         limits: PullLimits = NO_LIMITS,
     ) -> None:
         self.uses_threads = session.uses_threads
+        self.can_abandon = not session.shares_memory
         self._task = task
         self._session = session
         self._limits = limits
@@ -384,6 +390,11 @@ class JoblibExecutor:
             if self._session.shares_memory:
                 for key in keys[self._session.n_workers :]:
                     self._sent[key].clear()  # a thread that starts it finds nothing to do
+
+    def abandon(self) -> None:
+        """Give up the running fits."""
+        self._awaited = set()
+        self._must_wait()
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Send the jobs that wait, wait for at least one result, and return all results.

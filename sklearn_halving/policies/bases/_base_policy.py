@@ -10,7 +10,6 @@ from sklearn_halving._checks import CheckedFields
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import (
     Belief,
-    ClosedRung,
     Policy,
     PolicyDescription,
     Problem,
@@ -94,10 +93,6 @@ class BasePolicy(CheckedFields, Policy):
             reward_range=getattr(self, "reward_range", None),
         )
 
-    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the places of the brackets in the order in which they are started."""
-        return range(len(schedule.brackets))
-
     def current_stage(self, state: Any) -> int | None:
         """Return the current stage; None after the last stage or if there are no stages."""
         return None
@@ -117,47 +112,6 @@ class BasePolicy(CheckedFields, Policy):
     def belief(self, state: Any) -> Belief | None:
         """Return what the policy believes about the arms of one problem; None without a model."""
         return None
-
-    def first_to_tell(self, state: Any) -> Pull | None:
-        """Return which of the pulls in flight must be told next; None for the oldest.
-
-        A search asks this if the decisions depend on the order of the rewards.
-        """
-        return None
-
-    def rungs_before(self, state: Any, place: int) -> Sequence[ClosedRung]:
-        """Return the rungs that are certain to be closed when a bracket starts.
-
-        If a sampler creates the arms of the bracket, it may use their rewards. ``place`` is the
-        index of the bracket in the schedule, or the arm if there is no schedule.
-        """
-        return ()
-
-    def charge(
-        self, state: Any, pull: Pull | None, seconds: float, left: float, n_workers: int
-    ) -> None:
-        """Take in the time of a pull before `tell`, and the time that is left.
-
-        Parameters
-        ----------
-        state : object
-        pull : Pull or None
-            The pull that is told next; None if only the time that is left has changed.
-        seconds : float
-            Its time.
-        left : float
-            Seconds of the time budget that were left when it returned.
-        n_workers : int
-            Number of workers.
-        """
-
-    def arrivals(self, state: Any) -> Sequence[range]:
-        """Return the groups of arms that a policy which keeps time has created so far."""
-        return ()
-
-    def n_dropped(self, state: Any, place: int) -> int | None:
-        """Return how many arms a bracket has dropped in its last rung, None if not decided yet."""
-        return 0
 
     def ended_by(self, state: Any) -> Sequence[str] | None:
         """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""

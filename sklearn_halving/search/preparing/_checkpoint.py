@@ -13,14 +13,14 @@ import numpy as np
 import sklearn
 from sklearn.utils import check_random_state
 
+from sklearn_halving._content_hash import content_hash
 from sklearn_halving._typing import Candidates, RandomState
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._types import EvaluationTask, ListedFolds
-from sklearn_halving.search._shared_parameters import read_seconds
-from sklearn_halving.search.preparing._arriving import DEFAULT_SAMPLER, ArrivingCandidates
-from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search._parameters import read_seconds
+from sklearn_halving.search.preparing._candidates import LazyCandidates
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
@@ -113,7 +113,7 @@ def session_of(
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
     random_state, candidates = search.random_state, task.candidates
-    are_made = isinstance(candidates, ArrivingCandidates)
+    are_made = isinstance(candidates, LazyCandidates)
     fields = {name: _shown(name, value) for name, value in params.items() if name not in FREE}
     fields |= {
         "search": type(search).__name__,
@@ -125,10 +125,8 @@ def session_of(
         "random_state": _shown("", random_state) if seed is None else type(random_state).__name__,
         "initial_candidates": _shown("", list(search.initial_candidates or ()) or None),
     }
-    if plan.description.keeps_time:
+    if plan.uses_time:
         fields["time_budget"] = f"a time budget with{'' if search.refit else 'out'} a refit"
-    if params.get("sampler") == "auto":
-        fields["sampler"] = DEFAULT_SAMPLER if are_made else "random"
     if "policy" in params:
         budgets: frozenset[str] = frozenset() if are_made else BUDGETS
         fields["policy"] = _shown("policy", params["policy"], budgets)
@@ -143,8 +141,6 @@ def session_of(
         fields["param_distributions"] = content_hash(search.param_distributions)
         if isinstance(search.refit, str):  # the metric from which candidates are made
             fields["refit"] = search.refit
-        elif plan.schedule is not None and callable(search.refit):  # then no last rung is a race
-            fields["refit"] = "a callable"
         fields["sklearn_halving"] = versions["sklearn_halving"]
     return Session(fields, versions, len(candidates), content_hash(*candidates), seed)
 
@@ -163,7 +159,7 @@ def _shown(
     if isinstance(value, float) and np.isfinite(value):
         return float(value)
     if isinstance(value, str) and len(value) <= MAX_SHOWN:
-        is_time = name in ("min_resources", "max_resources") and value != "auto"
+        is_time = name in ("min_resources", "max_resources")
         return read_seconds(name, value) if is_time else value
     return content_hash(value, without=without)
 

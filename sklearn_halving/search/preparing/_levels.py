@@ -9,17 +9,16 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
-from sklearn_halving.search._shared_parameters import read_seconds
+from sklearn_halving.search._parameters import read_seconds
 from sklearn_halving.search.preparing._splits import SearchSplits
 
 MAX_ELIMINATIONS = 4
-"""``min_resources="auto"`` allows at most this many eliminations, that is five brackets, as
-in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
+"""If ``min_resources`` is None, there are at most this many eliminations, that is five brackets,
+as in the experiments of Li et al. (2018, sections 4.1 and 4.2)."""
 MAX_LEVEL = 10**12
 """The largest level of a resource that has no limit of its own: schedules are int64."""
-FEWEST_ROWS = 10
-"""Number of rows of the smallest rung with ``min_resources="auto"`` if there are no classes; at
-most a third of all rows."""
+SCREENED = 3
+"""The resource of a first look is the largest one divided by the square of this number."""
 
 
 @dataclass(frozen=True)
@@ -34,117 +33,116 @@ class Levels:
     """Number of eliminations between them; None for as many as are possible."""
 
 
-def choose_levels(
-    limits: tuple[float | str | None, float | str],
+def full_level(
+    max_resources: float | str | None,
     estimator: Estimator,
     resource: Resource,
     splits: SearchSplits,
-    *,
+) -> Levels:
+    """Return the largest level as the only one; raise if it is not possible."""
+    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    amount = _amount_of("max_resources", max_resources, resource)
+    level = _largest_level(amount, resource, smallest, largest)
+    return Levels(level, level)
+
+
+def choose_levels(
+    limits: tuple[float | str | None, float | str | None],
+    estimator: Estimator,
+    resource: Resource,
+    splits: SearchSplits,
     factor: float | None = None,
-    has_floor: bool = False,
 ) -> Levels:
     """Return the smallest and the largest level; raise if the requested ones are not possible.
 
     Parameters
     ----------
-    limits : (float, str or None) and (float or str)
+    limits : (float, str or None) and (float, str or None)
         ``min_resources`` and ``max_resources``, which are amounts. For seconds, text such as
-        ``"10s"`` is allowed. If ``min_resources`` is None, the largest level is the only one.
+        ``"10s"`` is allowed.
     estimator : estimator object
     resource : Resource
         The resource, which defines the meaning of a level.
     splits : SearchSplits
         The splits, of which the smallest training fold limits the levels.
     factor : float or None, default=None
-        Determines the number of eliminations between the two levels if ``min_resources="auto"``.
+        Determines the number of eliminations between the two levels if ``min_resources`` is None.
         If None, the policy chooses the levels.
-    has_floor : bool, default=False
-        Whether all rungs have at least the first number of rows of `EarlyRungs.row_floors`, with
-        ``min_resources="auto"``.
     """
-    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    max_resources = _amount_of("max_resources", limits[1], resource)
-    max_level = _largest_level(max_resources, resource, smallest, largest)
-    if limits[0] is None:
-        return Levels(max_level, max_level)
+    smallest, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    max_level = full_level(limits[1], estimator, resource, splits).largest
     min_resources = _amount_of("min_resources", limits[0], resource)
-    if isinstance(min_resources, str):
+    if min_resources is None:
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
-        has_floor = has_floor and resource.subsamples_rows
-        floor = splits.early.row_floors(max_level)[0] if has_floor else 1
-        return _automatic_levels(resource, smallest, max_level, factor, floor)
+        floor = splits.early.row_floors(max_level)[0] if resource.subsamples_rows else 1
+        return _automatic_levels(resource, max(smallest, floor), max_level, factor)
     min_level = _level_of("min_resources", min_resources, resource)
     if min_level > max_level:
         raise ValueError(
             f"min_resources={min_resources} must be at most max_resources="
-            f"{resource.to_amount(max_level)}. Lower min_resources, or use 'auto'."
+            f"{resource.to_amount(max_level)}. Lower min_resources, or leave it out."
         )
     if min_level < smallest:
         raise ValueError(
             f"min_resources={min_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Use min_resources='auto' or at least "
+            f"{smallest} rows to contain every class. Leave min_resources out, or use at least "
             f"{smallest}."
         )
     return Levels(min_level, max_level)
 
 
 def screening_levels(
-    limits: tuple[float | str, float | str],
+    limits: tuple[float | str | None, float | str | None],
     estimator: Estimator,
     resource: Resource,
     splits: SearchSplits,
-    factor: float,
 ) -> Levels:
     """Return a small level for a first look at candidates, and the largest.
 
-    With ``min_resources="auto"``, the small one is the largest divided by the square of
-    ``factor``, but at least as large as the deep rungs of a grid. Both are the same if that leaves
-    less than a factor between them.
+    If ``min_resources`` is None, the small one is a ninth of the largest, but at least as large as
+    the deep rungs of a grid. Both are the same if that is more than a third.
     """
-    is_automatic = limits[0] == "auto"
-    given = choose_levels(
-        (None if is_automatic else limits[0], limits[1]), estimator, resource, splits
-    )
-    if not is_automatic:
-        return given
+    if limits[0] is not None:
+        return choose_levels(limits, estimator, resource, splits)
+    top = full_level(limits[1], estimator, resource, splits).largest
     least, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    floors = splits.early.row_floors(given.largest) if resource.subsamples_rows else ()
-    smallest = max(least, *floors, math.ceil(given.largest / factor**2))
-    return Levels(smallest if smallest * factor <= given.largest else given.largest, given.largest)
+    floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
+    smallest = max(least, *floors, math.ceil(top / SCREENED**2))
+    return Levels(smallest if smallest * SCREENED <= top else top, top)
 
 
-def _largest_level(amount: float | str, resource: Resource, smallest: int, largest: int) -> int:
+def _largest_level(amount: float | None, resource: Resource, smallest: int, largest: int) -> int:
     """Return the level of ``max_resources``, given the range of levels that is possible."""
-    if isinstance(amount, str):
+    if amount is None:
         if largest < 1:
             raise ValueError(
-                f"max_resources='auto' is not possible for resource={resource.name!r}, which has "
-                "no largest amount. Give max_resources as a number."
+                f"max_resources must be a number for resource={resource.name!r}, which has no "
+                "largest amount; got None."
             )
         return largest
     level = _level_of("max_resources", amount, resource)
     if resource.subsamples_rows and level < smallest and level < largest:
         raise ValueError(
             f"max_resources={amount} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Use max_resources='auto' for all rows."
+            f"{smallest} rows to contain every class. Leave max_resources out for all rows."
         )
     if resource.subsamples_rows and level > largest:
         raise ValueError(
             f"max_resources={amount} is more than the {largest} rows of the smallest "
-            "training fold. Use max_resources='auto' for all rows."
+            "training fold. Leave max_resources out for all rows."
         )
     return level
 
 
-def _amount_of(name: str, amount: float | str, resource: Resource) -> float | str:
-    """Return an amount as a number, or "auto"; raise for text that is not a time."""
-    if not isinstance(amount, str) or amount == "auto":
+def _amount_of(name: str, amount: float | str | None, resource: Resource) -> float | None:
+    """Return an amount as a number, or None; raise for text that is not a time."""
+    if not isinstance(amount, str):
         return amount
     if isinstance(resource, FitTime):
         return read_seconds(name, amount)
     raise ValueError(
-        f"{name} must be a number or 'auto' for resource={resource.name!r}; got {amount!r}. Only "
+        f"{name} must be None or a number for resource={resource.name!r}; got {amount!r}. Only "
         "resource='fit_time' also takes text with a unit, such as '10s'."
     )
 
@@ -158,23 +156,17 @@ def _level_of(name: str, amount: float, resource: Resource) -> int:
         raise ValueError(
             f"{name}={amount} must be finite, at least {resource.to_amount(1)}, the smallest "
             f"amount of resource={resource.name!r}, and at most {MAX_LEVEL:.0e} times that. Give "
-            "another number or 'auto'."
+            "another number, or leave it out."
         )
     return level
 
 
-def _automatic_levels(
-    resource: Resource, needed: int, max_level: int, factor: float, floor: int
-) -> Levels:
-    """Return the levels for at most five rungs; the smallest is raised to the minimum.
+def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: float) -> Levels:
+    """Return the levels for at most five rungs, of which the smallest is at least ``needed``.
 
-    The minimum is ``needed`` or ``floor``, whichever is larger. A raised rung is used only if its
-    level is at most half of the next one. Otherwise it would cost nearly as much as the next rung
-    and be less informative.
+    A rung that is raised to this minimum is used only if its level is at most half of the next
+    one. Otherwise it would cost nearly as much as the next rung and be less informative.
     """
-    if resource.subsamples_rows and needed == 1:
-        needed = max(1, min(FEWEST_ROWS, max_level // 3))
-    needed = max(needed, floor)
     eta = exact_factor(factor)
     n_fitting = 0
     while n_fitting < MAX_ELIMINATIONS and max_level / eta ** (n_fitting + 1) >= needed:

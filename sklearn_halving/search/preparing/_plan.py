@@ -6,7 +6,6 @@ for callbacks, progress, the result table, the history and the warnings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sklearn_halving.policies._types import PolicyDescription, Problem, Pull, Schedule
-from sklearn_halving.policies.bases._bracket_play import MIN_SPLITS
 from sklearn_halving.resources import Resource, WholeFit
 
 if TYPE_CHECKING:
@@ -37,16 +35,18 @@ class SearchPlan:
     makes_candidates : bool, default=False
         Whether candidates are created during the search. The search may then end before all of
         them are created.
-    fronts : tuple of range, default=()
-        For each bracket, the indices of the initial candidates with which it begins. Empty if
-        there are no initial candidates.
+    uses_time : bool, default=False
+        Whether the policy plans by the measured times of its pulls.
+    is_endless : bool, default=False
+        Whether loops of brackets are played until the time is over.
     """
 
     problem: Problem
     description: PolicyDescription
     schedule: Schedule | None
     makes_candidates: bool = False
-    fronts: tuple[range, ...] = ()
+    uses_time: bool = False
+    is_endless: bool = False
 
     @property
     def n_of_bracket(self) -> list[int]:
@@ -65,6 +65,8 @@ class SearchPlan:
     def n_fits(self) -> int | None:
         """Maximum number of fits; None if it is not known."""
         problem, description = self.problem, self.description
+        if self.uses_time or self.is_endless:
+            return None
         if self.schedule is not None:
             return self.schedule.n_pulls_on(problem.max_repetitions)
         most, n_splits = description.max_pulls, problem.max_repetitions
@@ -78,15 +80,8 @@ class SearchPlan:
 
     @property
     def may_end_early(self) -> bool:
-        """Whether a search may have fewer fits than planned although nothing stops it.
-
-        Only brackets without races are always played to their end. The first two brackets do not
-        race, because the scores of the bracket that started just before are not used.
-        """
-        if self.schedule is None:
-            return True
-        has_splits = (self.problem.max_repetitions or 1) >= MIN_SPLITS
-        return self.description.races and has_splits and len(self.schedule.brackets) > 2
+        """Whether a search may have fewer fits than planned although nothing stops it."""
+        return self.schedule is None and not self.description.is_exact
 
     def path_of(self, pull: Pull) -> tuple[int, ...]:
         """Return the indices of the bracket and the rung; an empty tuple without brackets."""
@@ -104,25 +99,6 @@ class SearchPlan:
         return brackets
 
 
-def fronts_of(
-    n_initial: int, n_of_bracket: Sequence[int], order: Sequence[int]
-) -> tuple[range, ...]:
-    """Return the indices of the initial candidates with which each bracket begins.
-
-    The brackets take them in the given order, each as many as it starts with.
-    """
-    fronts, n_placed = [range(0)] * len(n_of_bracket), 0
-    for place in order:
-        end = min(n_initial, n_placed + n_of_bracket[place])
-        fronts[place], n_placed = range(n_placed, end), end
-    if n_placed < n_initial:
-        raise ValueError(
-            f"initial_candidates has {n_initial} candidates, but the search starts only "
-            f"{sum(n_of_bracket)}. Pass fewer of them, or let the search start more candidates."
-        )
-    return tuple(fronts)
-
-
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each rung or stage, or one row for all fits if there are neither."""
     import pandas as pd  # slow to import, and `fit` does not need it
@@ -130,25 +106,22 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     of_rungs = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
     if plan.schedule is not None:
         n_splits, amount = plan.problem.max_repetitions, resource.to_amount
+        # Of endless loops, the first one stands for all.
+        brackets = [b for b in plan.schedule.brackets if not (plan.is_endless and b.loop)]
         rungs = [
             (bracket.label, place, rung.n_arms, amount(rung.level), rung.n_pulls(n_splits))
-            for bracket in plan.schedule.brackets
+            for bracket in brackets
             for place, rung in enumerate(bracket.rungs)
         ]
         table = pd.DataFrame(rungs, columns=of_rungs)
-        if plan.fronts:
-            brackets = zip(plan.schedule.brackets, plan.fronts, strict=True)
-            n_initial = [[len(front)] + [0] * (len(b.rungs) - 1) for b, front in brackets]
-            table.insert(3, "n_initial", [n for of_bracket in n_initial for n in of_bracket])
         if plan.n_loops > 1:
-            loops = [b.loop for b in plan.schedule.brackets for _ in b.rungs]
-            table.insert(0, "loop", loops)
+            table.insert(0, "loop", [bracket.loop for bracket in brackets for _ in bracket.rungs])
         return table
     rows: list[tuple[object, ...]] = [
         (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
         for number, stage in enumerate(plan.description.stages)
     ]
-    if plan.description.keeps_time:
+    if plan.uses_time:
         low, top = map(resource.to_amount, (plan.problem.min_level, plan.problem.max_level))
         screening = [(1, pd.NA, low, pd.NA)] * (low != top)
         rows = [(0, 1, top, 1), *screening, (2, pd.NA, top, pd.NA)]
@@ -156,11 +129,6 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
         n_fits = pd.NA if plan.n_fits is None else plan.n_fits
         rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
     table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
-    if plan.fronts:
-        n = len(plan.fronts[0])
-        n_first = min(n, 1) if plan.description.keeps_time else n
-        n_of_stage = [n_first, n - n_first, *[0] * len(rows)][: len(rows)]
-        table.insert(2, "n_initial", n_of_stage)
     return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
 
 

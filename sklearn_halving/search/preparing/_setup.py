@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Candidates, Estimator, Params, RandomState
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies._types import Problem
+from sklearn_halving.policies._types import GrowsArms, Problem, UsesTime
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Iterations, Resource
 from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._shared_parameters import FitInputs
-from sklearn_halving.search.preparing._arriving import ArrivingCandidates
-from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.search._parameters import FitInputs
+from sklearn_halving.search.preparing._candidates import (
+    LazyCandidates,
+    Source,
+    check_candidates,
+)
 from sklearn_halving.search.preparing._levels import Levels
-from sklearn_halving.search.preparing._plan import SearchPlan, fronts_of
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import SearchSpace
 from sklearn_halving.search.preparing._splits import SearchSplits
 
@@ -39,9 +43,6 @@ class Setup:
     """Data, scorers and routed parameters."""
     space: SearchSpace
     """The search space, from which candidates are drawn."""
-    sampler: Sampler | None
-    """The sampler that creates candidates during the search; None if they are drawn from the
-    space."""
     resource: Resource
     """The resource, which defines the meaning of a level."""
     splits: SearchSplits
@@ -49,9 +50,13 @@ class Setup:
     levels: Levels
     """The range of levels."""
     n_candidates: int = 1
-    """Number of candidates, or the maximum if a sampler creates them. Brackets have their own."""
-    n_fits: int = 1
-    """Maximum number of fits. Brackets have their own."""
+    """Maximum number of candidates. Brackets have their own."""
+    n_fits: int | None = None
+    """Maximum number of fits, if there is one. Brackets have their own."""
+    sampler: Sampler | None = None
+    """The sampler that creates candidates during the search, if one does."""
+    is_endless: bool = False
+    """Whether loops of brackets are played until the time is over."""
     drawn: Sequence[Params] = ()
     """Candidates that must be known before the policy is created."""
 
@@ -71,15 +76,19 @@ class Prepared:
     seed: np.random.SeedSequence
     """Seed of the policy, the splits and the fits."""
 
+    source: Source | None = None
+    """What creates candidates during the search, if something does."""
+
     def start(self) -> Any:
         """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, POLICY))
         problem = self.plan.problem
         if self.plan.description.breaks_ties:
-            problem = replace(problem, tie_break=_tie_break(self.candidates, self.seed))
+            ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
+            problem = replace(problem, tie_break=ties)
         state = self.policy.start(problem, seed=own)
-        if isinstance(self.candidates, ArrivingCandidates):
-            self.candidates.source.follow(self.policy, state)
+        if self.source is not None:
+            self.source.policy, self.source.state = self.policy, state
         return state
 
 
@@ -94,28 +103,39 @@ def make_plan(policy: BasePolicy, setup: Setup) -> SearchPlan:
     problem = Problem(
         n_arms, levels.smallest, levels.largest, setup.splits.n_repetitions, space.size
     )
-    plan = SearchPlan(
+    description = policy.describe(problem)
+    return SearchPlan(
         problem,
-        policy.describe(problem),
+        description,
         schedule,
-        makes_candidates=setup.sampler is not None,
+        makes_candidates=isinstance(policy, GrowsArms) or description.n_dimensions is not None,
+        uses_time=isinstance(policy, UsesTime) and policy.uses_time,
+        is_endless=setup.is_endless,
     )
-    if not space.initial:
-        return plan
-    order = [0]
-    if schedule is not None:  # brackets that eliminate the fewest candidates early
-        brackets = schedule.brackets
-        order = sorted(range(len(brackets)), key=lambda i: (brackets[i].loop, brackets[i].label))
-    return replace(plan, fronts=fronts_of(len(space.initial), plan.n_of_bracket, order))
 
 
-def _tie_break(candidates: Candidates, seed: np.random.SeedSequence) -> tuple[int, ...]:
-    """Return a number for each candidate that depends on its parameters and on the seed."""
-    key = blake2b(repr((seed.entropy, seed.spawn_key)).encode(), digest_size=32).digest()
-    return tuple(
-        int.from_bytes(blake2b(content_hash(params).encode(), key=key, digest_size=7).digest())
-        for params in candidates
-    )
+def make_candidates(
+    estimator: Estimator,
+    setup: Setup,
+    plan: SearchPlan,
+    source: Source | None,
+    rng: np.random.RandomState,
+) -> Candidates:
+    """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
+    if setup.drawn:
+        return setup.drawn
+    if source is not None:
+        check_candidates(estimator, source.examples())
+        return LazyCandidates(plan.problem.n_arms, source.more)
+    if not plan.is_endless:
+        drawn = setup.space.draw(plan.n_of_bracket, rng)
+        check_candidates(estimator, drawn)
+        return drawn
+    sizes = plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops]
+    candidates = LazyCandidates(plan.problem.n_arms, partial(setup.space.draw, sizes, rng))
+    candidates.ensure(0)
+    check_candidates(estimator, candidates)
+    return candidates
 
 
 def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> None:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import cycle, islice
 from math import prod
-from numbers import Integral
 from typing import Any
 
-import joblib
 import numpy as np
 from scipy.stats import rv_discrete
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
+from sklearn_halving._content_hash import content_hash, params_digest
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._space import dimension_of, value_key
-from sklearn_halving.search._shared_parameters import FitInputs, SharedParameters
-from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving.samplers._space import dimension_of
+from sklearn_halving.search._parameters import FitInputs, SharedParameters
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
@@ -56,6 +54,13 @@ class SearchSpace:
     initial : sequence of dict, default=()
         Candidates that come before all others, with different parameters. They are a part of the
         space, and are not drawn again.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        The parameters.
+    is_grid : bool
+        Whether all values are lists.
     """
 
     def __init__(
@@ -75,6 +80,10 @@ class SearchSpace:
                 f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
                 "dict of parameter names and values, or a list of such dicts."
             )
+
+    def starting_with(self, first: Iterable[Params]) -> SearchSpace:
+        """Return the space with other initial candidates."""
+        return SearchSpace(self.distributions, list(first))
 
     @property
     def distributions(self) -> list[Params]:
@@ -99,65 +108,52 @@ class SearchSpace:
     def _indices_of_initial(self) -> IntArray:
         """Return the indices of the initial candidates in a grid, unless it is very large."""
         grid = self._grid if self.initial and self._grid is not None else ()
-        keys = {content_key(params) for params in self.initial}
+        keys = {params_digest(params) for params in self.initial}
         listed = enumerate(grid if len(grid) <= MAX_VALUES else ())
-        found = [index for index, params in listed if content_key(params) in keys]
+        found = [index for index, params in listed if params_digest(params) in keys]
         return np.array(found, dtype=np.int64)
 
-    def draw(
-        self,
-        n_of_bracket: Sequence[int],
-        rng: np.random.RandomState,
-        fronts: Sequence[range] = (),
-    ) -> tuple[Params, ...]:
-        """Draw candidates for brackets of the given sizes, one bracket after the other.
-
-        ``fronts`` are the indices of the initial candidates with which each bracket begins.
+    def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[Params]:
+        """Draw candidates for brackets of the given sizes, the initial ones first.
 
         Candidates are drawn without replacement within each bracket. From a grid, no candidate
         is drawn again before all others have been drawn, and a bracket that contains the whole
         grid keeps its order. Discrete distributions are treated in the same way if they have
         fewer candidates than are drawn.
         """
-        check_number(sum(n_of_bracket))
-        fronts = fronts or [range(0)] * len(n_of_bracket)
-        n_drawn = [n - len(front) for n, front in zip(n_of_bracket, fronts, strict=True)]
-        size = self.size
-        if size is None or not (self.is_grid or size <= sum(n_of_bracket)):
-            others = self._draw_from_distributions(sum(n_drawn), rng)
-        else:
-            n_others = size - len(self.initial)
-            n_drawn = [min(n, n_others) for n in n_drawn]
-            others = [self._at(place) for place in _draw_indices(n_others, n_drawn, rng)]
-        rest = iter(others)
-        drawn: list[Params] = []
-        for n, n_here, front in zip(n_of_bracket, n_drawn, fronts, strict=True):
-            of_bracket = [self.initial[i] for i in front] + list(islice(rest, n_here))
-            # A bracket that contains all others is completed by initial candidates.
-            again = [i for i in range(len(self.initial)) if i not in front]
-            of_bracket += [self.initial[i] for i in again[: n - len(of_bracket)]]
-            drawn += of_bracket
-        return tuple(drawn)
+        n, n_initial, size = sum(n_of_bracket), len(self.initial), self.size
+        check_number(n)
+        if n < n_initial:
+            raise ValueError(
+                f"initial_candidates has {n_initial} candidates, but the search starts only {n}. "
+                "Pass fewer of them, or let the search start more candidates."
+            )
+        if size is None or not (self.is_grid or size <= n):
+            return [*self.initial, *self._draw_from_distributions(n - n_initial, rng)]
+        return [self._at(place) for place in _draw_indices(size, n_initial, n_of_bracket, rng)]
 
     def _at(self, place: int) -> Params:
-        """Return a candidate of the grid by its index among those that are not initial."""
+        """Return a candidate of a finite space: an initial one, or another one of the grid."""
+        if place < len(self.initial):
+            return self.initial[place]
         grid: Any = self._grid
+        place -= len(self.initial)
         index = place + int(np.searchsorted(self._shifts, place, side="right"))
         # Indexing a ParameterGrid returns the parameters in reverse order.
         return dict(sorted(grid[index].items()))
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
-        known = {_key(params) for params in self.initial}
-        drawn: dict[Hashable, Params] = {}
+        known = {params_digest(params) for params in self.initial}
+        drawn: dict[str, Params] = {}
         n_in_vain = 0
         self._sampler.random_state = rng
         while len(drawn) < n and n_in_vain < MAX_REDRAWS:
             n_before = len(drawn)
             self._sampler.n_iter = n - n_before
             for params in self._sampler:
-                if _key(params) not in known:
-                    drawn.setdefault(_key(params), params)
+                if params_digest(params) not in known:
+                    drawn.setdefault(params_digest(params), params)
             n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
         different = list(drawn.values()) or list(self.initial)
         if len(drawn) < n:
@@ -216,17 +212,6 @@ def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> Parameter
     return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
 
 
-def content_key(params: Params) -> Hashable:
-    """Return a key that candidates with the same content share.
-
-    1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
-    """
-    return tuple(
-        (name, content_hash(value.item() if isinstance(value, np.generic) else value))
-        for name, value in sorted(params.items())
-    )
-
-
 def _values(values: Any) -> Any:
     """Return the values of a list or of a discrete distribution; None if there are too many."""
     if not hasattr(values, "rvs"):
@@ -248,13 +233,14 @@ def is_discrete(distribution: object) -> bool:
     return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
 
 
-def _draw_indices(size: int, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[int]:
-    """Return indices of a grid of the given size, without duplicates within a bracket."""
-    if size >= sum(n_of_bracket) and size not in n_of_bracket:
-        indices = sample_without_replacement(size, sum(n_of_bracket), random_state=rng)
-        return [int(i) for i in indices]
+def _draw_indices(
+    size: int, n_first: int, n_of_bracket: Sequence[int], rng: np.random.RandomState
+) -> list[int]:
+    """Return indices of a finite space, the first ones first, without duplicates in a bracket."""
     drawn: list[int] = []
-    unused: list[int] = []
+    n_others = min(size, sum(n_of_bracket)) - n_first
+    others = sample_without_replacement(size - n_first, n_others, random_state=rng)
+    unused = [*range(n_first), *(n_first + others).tolist()]
     for n in n_of_bracket:
         if n >= size:
             drawn += range(size)
@@ -275,22 +261,10 @@ def n_different(candidates: Iterable[Params]) -> int:
 
 def first_of_each(candidates: Iterable[Params]) -> list[int]:
     """Return the index of the first of all equal candidates, for each different one."""
-    first: dict[Hashable, int] = {}
+    first: dict[str, int] = {}
     for index, params in enumerate(candidates):
-        first.setdefault(_key(params), index)
+        first.setdefault(params_digest(params), index)
     return list(first.values())
-
-
-def _key(params: Params) -> Hashable:
-    """Return a hashable key that is the same for equal candidates.
-
-    Values of different types differ, even if Python considers them equal (see `value_key`).
-    """
-    keys = {name: value_key(value) for name, value in params.items()}
-    for name, value in params.items():
-        if keys[name] == ("object", id(value)):  # not hashable
-            keys[name] = str(joblib.hash(value))
-    return frozenset(keys.items())
 
 
 def search_space(
@@ -310,16 +284,12 @@ def search_space(
     values, given = parameters.param_distributions, parameters.initial_candidates
     if isinstance(values, str) and values == "auto":
         # Slow to import: it loads the linear models of scikit-learn.
-        from sklearn_halving.spaces import first_candidates_for, space_for
+        from sklearn_halving.spaces import space_for
 
         values = space_for(parameters.estimator, inputs.X, inputs.y)
         values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
-        if given is None:
-            n_most = getattr(parameters, "n_candidates", None)
-            given = first_candidates_for(parameters.estimator)
-            given = given[:n_most] if isinstance(n_most, Integral) else given
     space = SearchSpace(values)
-    different: dict[Hashable, Params] = {}
+    different: dict[str, Params] = {}
     for place, params in enumerate(() if given is None else given):
         if not isinstance(params, Mapping):
             raise ValueError(
@@ -332,9 +302,9 @@ def search_space(
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
         message = f"{must}{{name!r}} at position {place}."
         complete = _completed(own, estimator_with(parameters.estimator, own, message), space)
-        different.setdefault(content_key(complete), complete)
+        different.setdefault(params_digest(complete), complete)
     if different:
-        space = SearchSpace(values, list(different.values()))
+        space = space.starting_with(different.values())
     resource.check(parameters.estimator, space.names)
     _check_whole_numbers(parameters.estimator, space)
     return space
@@ -370,26 +340,13 @@ def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
             )
 
 
-def with_own_parameters(space: SearchSpace, estimator: Estimator) -> SearchSpace:
-    """Return the space with a first candidate that is as close to the estimator as possible.
+def own_candidate(estimator: Estimator, space: SearchSpace) -> Params:
+    """Return the estimator as it is as a candidate.
 
-    A parameter whose value in the estimator lies outside of its range has the middle of the range.
-    With a list of dicts, it is in the dict that has the fewest of these.
+    If a dict of the space contains it, the parameters are those of the dict. Otherwise they are
+    the estimator's values of all parameters of the space, as far as it has them.
     """
-    own = {name: _as_listed(name, v, space) for name, v in estimator.get_params().items()}
-    nearest = [_nearest(one_dict, own) for one_dict in space.distributions]
-    return SearchSpace(space.distributions, [min(nearest, key=lambda found: found[0])[1]])
-
-
-def _nearest(values: Params, own: Params) -> tuple[int, Params]:
-    """Return a candidate close to some parameters, and how many values are not the same."""
-    space, n_others = Space.of(values), len(values)
-    params = space.params_at(np.full(space.n_dimensions, 0.5))
-    for name in values.keys() & own.keys():
-        nearer = params | {name: own[name]}
-        if space.point_of(nearer) is not None:
-            params, n_others = nearer, n_others - 1
-    return n_others, params
+    return _completed({}, estimator, space)
 
 
 def estimator_with(estimator: Estimator, params: Params, message: str) -> Estimator:
@@ -427,18 +384,18 @@ def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, Estim
 
 
 def _completed(params: Params, estimator: Estimator, space: SearchSpace) -> Params:
-    """Return the candidate with the estimator's values of the parameters that it leaves out.
+    """Return a candidate with the estimator's values of the parameters that it leaves out.
 
     With a list of dicts, these are the parameters of the first dict that contains the candidate.
-    The candidate remains as it is if there is none.
     """
-    own = estimator.get_params()
-    possible = []
+    values = estimator.get_params()
+    own = {name: _as_listed(name, values[name], space) for name in space.names & values.keys()}
     for one_dict in space.distributions:
         missing = one_dict.keys() - params.keys()
         if params.keys() <= one_dict.keys() and missing <= own.keys():
-            complete = params | {name: own[name] for name in sorted(missing)}
+            complete = params | {name: own[name] for name in missing}
             if Space.of(one_dict).point_of(complete) is not None:
-                return complete
-            possible.append(complete)
-    return possible[0] if len(space.distributions) == 1 and possible else dict(params)
+                return dict(sorted(complete.items()))
+    if params and len(space.distributions) > 1:  # parameters of other dicts may not suit
+        return dict(params)
+    return dict(sorted((own | params).items()))

@@ -25,7 +25,7 @@ from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
-from sklearn_halving.search._shared_parameters import FitInputs, SharedParameters
+from sklearn_halving.search._parameters import FitInputs, SharedParameters
 from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._split_stream import Reshuffles, check_groups, listed_splits
 from sklearn_halving.splits._stream import narrow

@@ -11,11 +11,7 @@ import numpy as np
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.noise._choice_probability import (
-    corrected_mean,
-    expected_regret,
-    probability_of_best,
-)
+from sklearn_halving.policies.noise._choice_probability import probability_of_best
 from sklearn_halving.policies.noise._noise_estimates import (
     LEAST_FREEDOM,
     estimate_from_table,
@@ -147,14 +143,6 @@ class ChoiceStatistics:
         n_known = int(np.count_nonzero(~np.isnan(self.mean)))
         wider: FloatArray = self.error * tail_factor(self.freedom, n_known)
         return probability_of_best(self.mean, wider)
-
-    def regret(self, candidate: int) -> float:
-        """Return the expected difference between the best candidate and this one."""
-        return expected_regret(self.mean, self.error, candidate)
-
-    def corrected_score(self, candidate: int) -> float:
-        """Return the mean score of the candidate, corrected for the selection."""
-        return corrected_mean(self.mean, self.error, candidate)
 
 
 def add_standard_errors(results: CvResults, overlap: Overlap) -> None:

@@ -93,9 +93,7 @@ class Findings:
     n_compared: int = 0
     """Number of candidates among which the choice is uncertain."""
     probability: float = nan
-    regret: float = nan
-    corrected_score: float = nan
-    """``best_probability_``, ``best_regret_`` and ``best_corrected_score_``; NaN if unknown."""
+    """``best_probability_``; NaN if unknown."""
     refit_time: float | None = None
     lacks_model: bool = False
     """Whether nothing was refitted although ``refit`` is set."""
@@ -197,10 +195,6 @@ class Findings:
         text = counted(record.n_different, "candidate")
         if record.n_candidates > record.n_different:  # some were started in several brackets
             text += f", started {record.n_candidates:,} times"
-        # A search that was stopped may have fitted fewer than were planned.
-        n_initial = min(sum(map(len, record.plan.fronts)), record.n_different)
-        if n_initial:
-            text += f", {n_initial:,} of them initial"
         if self.n_fitted < record.n_candidates:
             text += f", {self.n_fitted:,} fitted"
         if self.resource is None:
@@ -324,15 +318,9 @@ class Findings:
             yield f"also: {', '.join(others)}"
         if self.n_compared >= LEAST_COMPARED:
             those = f"{self.n_compared} {'finalists' if 'bracket' in results else 'candidates'}"
-            probability = _probability_text(self.probability)
-            texts = [
-                f"probability of being the best of the {those} {probability}",
-                f"expected regret {score_text(self.regret)}",
-                f"score corrected for being chosen {score_text(self.corrected_score)}",
-            ]
-            known = [text for text in texts if not text.endswith("no score")]
-            if known:
-                yield ", ".join(known)
+            if not np.isnan(self.probability):
+                probability = _probability_text(self.probability)
+                yield f"probability of being the best of the {those} {probability}"
 
     def _scored(self, row: Row) -> str:
         """Return the score of a candidate, with its spread and its amount of the resource."""
@@ -363,8 +351,6 @@ class Findings:
 
 def _probability_text(probability: float) -> str:
     """Return a probability with two digits, and never as 0 or 1."""
-    if np.isnan(probability):
-        return "no score"
     if 0.005 <= probability < 0.995:
         return f"{probability:.2f}"
     return "> 0.99" if probability > 0.5 else "< 0.01"

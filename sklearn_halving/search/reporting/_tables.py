@@ -113,9 +113,6 @@ def result_rows(
         here = played.rungs[number]
         n_own, n_needed = n_pulls[place, at_level, of_arm], here.n_splits(n_repetitions)
         is_continued = here.first_repetition > 0
-        if plan.description.races and number == len(played.rungs) - 1:
-            is_continued = n_own > 1
-            n_needed = n_needed if is_continued else 1
         place_of_row = (played.label, number, played.loop)
         columns.append((of_arm, at_level, is_continued, n_own >= n_needed, *place_of_row))
     by_column = np.array(columns, dtype=np.int64).reshape(-1, 7).T
@@ -305,7 +302,7 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         return {}
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        as_drawn = arm_estimator(task, Pull(arm, task.max_level, 0))
+        as_drawn = arm_estimator(task, task.candidates[arm], task.max_level)
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
@@ -364,7 +361,8 @@ class SearchRecord:
     is_whole_grid: bool
     """Whether that search is GridSearchCV, because the candidates are a whole grid."""
     largest: float
-    """The amount of the resource at the largest level."""
+    max_level: int
+    """The largest amount of the resource, and its level."""
     seconds: float
     """Time from the start to the end of the pulls in this call of `fit`."""
     is_resumed: bool = False
@@ -373,6 +371,12 @@ class SearchRecord:
     """Whether the time budget decides how many loops are played."""
     ended_by: str = ""
     """What ended the search before its plan was complete; empty if nothing did."""
+
+    @property
+    def full_fits(self) -> float:
+        """Cost of all fits in full fits; of a model that was trained further, what is new."""
+        top = self.max_level
+        return sum((o.pull.level - o.previous_level) / top for o in self.outcomes)
 
     @property
     def n_resources_spent(self) -> float:

@@ -16,10 +16,12 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._types import Policy
-from sklearn_halving.search._formatting import counted
+from sklearn_halving.search._formatting import counted, seconds_text
 
-FEW_CANDIDATES = 2
-"""A time budget that was enough for no more than these is worth a warning."""
+FEW_FULL_FITS = 3
+"""A time budget that is not enough to fit this many candidates in full is worth a warning."""
+ENOUGH_FULL_FITS = 10
+"""Number of full fits that a budget should have."""
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
@@ -115,6 +117,30 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
 
 def _error_of(outcome: Outcome) -> str:
     return outcome.error or outcome.score_error or ""
+
+
+def report_few_full_fits(
+    task: EvaluationTask, outcomes: Sequence[Outcome], n_workers: int
+) -> None:
+    """Warn if a time budget was too short to compare candidates in full."""
+    full = [o for o in outcomes if o.pull.level == task.max_level and o.error is None]
+    n_full = len({outcome.pull.arm for outcome in full})
+    if n_full >= min(FEW_FULL_FITS, len(task.candidates)):
+        return
+    slowest = max(outcomes, key=lambda outcome: outcome.pull.level)
+    seconds = slowest.fit_seconds + slowest.score_seconds
+    took, way_out = "A full fit took", ""
+    if not full:
+        took = (
+            f"A fit with {task.resource.name}={task.resource.to_amount(slowest.pull.level)} took"
+        )
+    else:
+        budget = seconds * ENOUGH_FULL_FITS / n_workers
+        way_out = f" {ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
+    warn_user(
+        f"The time_budget was enough to fit {counted(n_full, 'candidate')} in full, too few to "
+        f"compare. {took} {seconds_text(seconds)}.{way_out}"
+    )
 
 
 def report_lost_models(lost: Sequence[str]) -> None:

@@ -13,7 +13,6 @@ from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -39,10 +38,6 @@ class Part:
     n_each: int
     n_splits: int
     """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
-    races: bool = False
-    """Whether a race may still drop candidates after their fits on one split."""
-    has_dropped: bool = False
-    """Whether it has dropped any."""
     arms: set[int] = field(default_factory=set)
     """Candidates with fits in this part."""
 
@@ -58,7 +53,6 @@ def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
             n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
             n_each = n_splits - rung.first_repetition
             parts[place, number] = Part(name, rung.level, rung.n_arms, n_fits, n_each, n_splits)
-        parts[place, number].races = plan.description.races
     return parts
 
 
@@ -94,9 +88,6 @@ class Progress(PullObserver):
     """Observes the pull loop: counts its fits, writes lines and tells callbacks."""
 
     plan: SearchPlan
-    policy: BasePolicy
-    state: object
-    """The policy, which knows the races, and its state."""
     reward: Callable[[Outcome], float]
     """Function that returns the score that guides the search."""
     resource: Resource
@@ -123,7 +114,6 @@ class Progress(PullObserver):
     _level: int = 1
     _part: Part | None = None
     """Level of the latest fit, and its part."""
-    _racing: set[tuple[int, ...]] = field(default_factory=set)
     _stops: bool = False
 
     @property
@@ -162,8 +152,6 @@ class Progress(PullObserver):
         if self._part is not None:
             self._part.arms.add(pull.arm)
             self._part.n_left -= 1
-            if self._part.races:
-                self._racing.add(path)
             if self._part.n_left == 0:
                 self._end_rung(path, self._part)
         elif self._n_lines_due() > self._n_lines:
@@ -182,15 +170,6 @@ class Progress(PullObserver):
             passed = time.monotonic() - self.began
             return int(N_LINES * passed / max(self.deadline - self.began, 1e-9))
         return (self.n_fits // FIRST_LINE).bit_length()
-
-    def tell(self) -> None:
-        """Check whether a race has ended after the policy received rewards."""
-        for path in list(self._racing):
-            n_dropped, part = self.policy.n_dropped(self.state, path[0]), self.parts[path]
-            if n_dropped is not None:
-                self._racing.remove(path)
-                part.races, part.has_dropped = False, n_dropped > 0
-                self._drop(path, n_dropped * (part.n_splits - 1))
 
     def _count(self, outcome: Outcome, *, is_replayed: bool) -> None:
         """Add a fit with its score and its time."""
@@ -301,7 +280,7 @@ class Progress(PullObserver):
             self._write(f"{fits}: {tried}; {best}; {times}")
             return
         what = counted(len(part.arms), "candidate")
-        what += f" on {'up to ' * part.has_dropped}{counted(part.n_splits, 'split')}"
+        what += f" on {counted(part.n_splits, 'split')}"
         what += resource_text(self.resource, self.resource.to_amount(part.level))
         self._write(f"{part.name}: {what}; {best}; {fits}, {times}")
 
@@ -317,7 +296,7 @@ class Progress(PullObserver):
 def headline(plan: SearchPlan, at_most: str) -> str:
     """Return the line for the start of a search."""
     n_splits = counted(plan.problem.max_repetitions or 1, "split")
-    if plan.description.keeps_time:
+    if plan.uses_time:
         return f"Fitting new candidates on up to {n_splits} until the time budget is over"
     text = counted(plan.problem.n_arms, "candidate")
     if plan.schedule is not None:

@@ -7,7 +7,7 @@ from sklearn.linear_model import SGDClassifier
 
 from search.common import SEARCHES, Known, data, small
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search._shared_parameters import read_bytes, read_seconds
+from sklearn_halving.search._parameters import read_bytes, read_seconds
 
 SPACE = {"value": [0.1, 0.2, 0.3, 0.4]}
 LEARNERS = {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}

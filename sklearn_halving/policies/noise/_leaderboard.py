@@ -13,8 +13,8 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
 
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
-"""The noise of a split is shrunk towards this part of the variance of the arms, with as much
-weight as this many degrees of freedom."""
+"""Prior of the noise of a split: a tenth of the variance of the arms, worth one degree of freedom.
+"""
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
 LARGEST = 1e150
@@ -25,7 +25,7 @@ It counts for its arm, but says nothing about its split."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class Leaderboard:
     """What the rewards at the largest level say about the arms.
 
     Parameters
@@ -48,8 +48,8 @@ class Standing:
     noise: float
 
     @classmethod
-    def of(cls, arms: IntArray, table: FloatArray) -> Standing:
-        """Return the standing for rewards of shape (n_arms, n_splits)."""
+    def of(cls, arms: IntArray, table: FloatArray) -> Leaderboard:
+        """Return the leaderboard for rewards of shape (n_arms, n_splits)."""
         if not len(arms):
             none = np.zeros(0)
             return cls(arms, arms, none, none, none, 0.0)

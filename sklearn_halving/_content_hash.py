@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_halving._typing import Parameterized
+from sklearn_halving._typing import Parameterized, Params
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +48,16 @@ def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
     for value in values:
         hasher.add(value)
     return hasher.digest()
+
+
+def params_digest(params: Params) -> str:
+    """Return the identity of a candidate: equal candidates have the same digest.
+
+    1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
+    """
+    return content_hash(
+        {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
+    )
 
 
 class _Hasher:

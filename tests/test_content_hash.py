@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from scripts import ROOT
 from search.common import data, numbered
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search.preparing._content_hash import content_hash
+from sklearn_halving._content_hash import content_hash
 
 X, Y = numbered(60)
 SCORER = """

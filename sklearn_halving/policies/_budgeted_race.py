@@ -1,0 +1,513 @@
+"""A race of new arms against the best so far, within a budget of pulls or of time."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, isnan
+from typing import cast
+
+import numpy as np
+
+from sklearn_halving._checks import Count, NotNegative
+from sklearn_halving.policies._types import (
+    NO_ARM,
+    PolicyDescription,
+    Problem,
+    Pull,
+    ScoresAtLevel,
+)
+from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+from sklearn_halving.policies.noise._leaderboard import Leaderboard
+
+KEEPS = 9
+"""One of this many screened arms is pulled at the largest level."""
+MAX_SCREENING_COST = 0.25
+"""Screening is used if it costs at most this share of a pull at the largest level."""
+N_MEASURED = 3
+"""If one measurement of that cost is too close to the limit to decide, three are made."""
+N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
+"""A loop gets 1/30 of the budget: at least 2 full pulls of each worker, at most 50 in all."""
+SMALL_BUDGET = 10
+"""Budgets below this many full pulls are spent on a single loop, without confirmation."""
+CONFIRMING_SHARE = 0.5
+"""Part of the cost so far that may be spent on further splits of known arms."""
+RESERVE, RESERVED_SHARE = 12, 0.1
+"""The last 12 full pulls, at most 10 % of the budget, confirm the leaders."""
+LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
+"""An arm that is better than the leader with a smaller probability is not pulled again: the
+second number holds if nothing else is left to do."""
+LEAST_PER_LOST = 4
+"""A loop takes at least this many times as long as it takes to make its arms, but not more than
+50 full pulls."""
+N_SETTLED = 300
+"""After so many arms at the largest level, a time budget may end early, as more gain nothing."""
+N_DOUBTS = 3
+"""If so many arms fail on the split on which arms are compared, and none succeeds, another split
+takes its place."""
+MAX_SPLITS = 25
+"""Maximum number of splits of an arm, if there is no limit to them."""
+
+
+@dataclass(frozen=True)
+class BudgetedRace(SeparateGames):
+    """Race new arms against the best so far, in small loops, within a budget of pulls or of time.
+
+    Each loop pulls a few new arms on one split. Between the loops, the arm with the largest mean,
+    the leader, and its closest rivals are pulled on further splits, until one is clearly ahead.
+    There is an answer at any time.
+
+    A budget is a number of full pulls, or a time. With a time, the policy plans by the measured
+    times of its pulls, and may screen new arms at a small level, if that is cheap: one of nine is
+    then pulled at the largest level. No pull starts that would not end in time.
+
+    The policy is for arms in random order, and for arms that are created during the race.
+
+    Parameters
+    ----------
+    n_pulls : int or None, default=None
+        Budget in pulls at the largest level. None is a budget of time, see `record_time`.
+    screening_level : int or None, default=None
+        Level at which new arms are compared first; None to pull all of them in full.
+    pulls_in_flight : int, default=1
+        Maximum number of pulls in flight. With a budget of time, it is the number of workers that
+        `record_time` tells.
+    refit_cost : float, default=0.0
+        Time that is kept back at the end, in full pulls of the arm to recommend.
+
+    Notes
+    -----
+    The mean of an arm is that of the additive model of arms and splits, shrunk towards the median
+    arm. The rival is the arm with the largest probability of being better than the leader, divided
+    by the square root of its number of splits. After N arms at the largest level, an arm has at
+    most sqrt(N) splits, or three. The arm to recommend has the largest mean of those with at least
+    half as many splits as any other. Arms with the same rewards count once in the estimate of the
+    noise. An arm that fails on a split on which others do not is out.
+
+    References
+    ----------
+    Hutter, Hoos and Leyton-Brown. Sequential model-based optimization for general algorithm
+    configuration. LION 5, 2011 (the procedure Intensify). Audibert, Bubeck and Munos. Bandit view
+    on noisy optimization, 2011, section 16.3 (races).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import BudgetedRace, Problem
+    >>> policy = BudgetedRace(n_pulls=100)
+    >>> state = policy.start(Problem(n_arms=30, max_repetitions=5))
+    >>> rng = np.random.default_rng(0)
+    >>> means = rng.permutation(30)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, rng.normal(means[pulls.arm]))
+    >>> int(means[policy.recommend(state)])
+    29
+    """
+
+    n_pulls: Count | None = None
+    screening_level: int | None = None
+    pulls_in_flight: Count = 1
+    refit_cost: NotNegative = 0.0
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether the budget is a time."""
+        return self.n_pulls is None
+
+    def describe(self, problem: Problem | None = None) -> PolicyDescription:
+        """Return the description of the policy."""
+        description = replace(super().describe(problem), plays_levels=True)
+        if problem is None or self.n_pulls is None:
+            return description
+        n_all = problem.n_arms * (problem.max_repetitions or MAX_SPLITS)
+        return replace(description, max_pulls=min(self.n_pulls, n_all), is_exact=True)
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> RaceGame:
+        return RaceGame(self, problem)
+
+    def record_time(
+        self, state: SeparateState, pull: Pull | None, seconds: float, left: float, n_workers: int
+    ) -> None:
+        """Take in the time of a pull before `tell`, and the time that is left."""
+        for game in state.games:
+            costs = cast(RaceGame, game).costs
+            if isinstance(costs, TimeCosts):
+                costs.record(pull, seconds, left, n_workers)
+
+    def arms_wanted(self, state: SeparateState) -> Sequence[range]:
+        """Return the groups of arms that were created so far, in the order of their creation."""
+        return cast(RaceGame, state.games[0]).loops
+
+    def scores(self, state: SeparateState) -> list[ScoresAtLevel]:
+        """Return what a sampler may know: the rewards at the screening level, and the means."""
+        return list(cast(RaceGame, state.games[0]).scores())
+
+    def ended_by(self, state: SeparateState) -> Sequence[str]:
+        """Return why the race ended before its budget was used up."""
+        return cast(RaceGame, state.games[0]).ended_by()
+
+
+class RaceGame:
+    """The state of a single problem."""
+
+    def __init__(self, rules: BudgetedRace, problem: Problem) -> None:
+        low, self.top = rules.screening_level, problem.max_level
+        self.low = low if low is not None and low < self.top else None
+        self.n_splits = problem.max_repetitions or MAX_SPLITS
+        self.n_arms = problem.n_arms
+        self.costs: PullCosts | TimeCosts = (
+            TimeCosts(self.top, rules.pulls_in_flight, rules.refit_cost)
+            if rules.n_pulls is None
+            else PullCosts(self.top, rules.n_pulls)
+        )
+        self.first = 0
+        """The split on which new arms are compared."""
+        self.loops: list[range] = []
+        self.in_flight: dict[Pull, None] = {}
+        self.failed: set[int] = set()
+        self.screened: dict[int, float] = {}
+        self.full: dict[int, dict[int, float]] = {}
+        self.doubtful: dict[int, set[int]] = {}
+        """For each split on which no arm has a reward, the arms that failed there."""
+        self._queue: deque[Pull] = deque()
+        self._pool: set[int] = set()  # screened, but not pulled in full
+        self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
+        self._n_due = self._n_failed_screens = 0
+        self._next: Pull | None = None
+        self._leaderboard: Leaderboard | None = None
+
+    # The protocol of a game.
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return up to ``max_pulls`` pulls."""
+        pulls: list[Pull] = []
+        while len(pulls) < max_pulls and (pull := self._decided()) is not None:
+            self._next = None
+            self.in_flight[pull] = None
+            self.costs.open(pull, is_again=pull.arm in self.full)
+            pulls.append(pull)
+        return pulls
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+        arm, level, split = pull
+        del self.in_flight[pull]
+        self._leaderboard = None
+        is_first = arm not in self.full
+        if level != self.top:
+            self._take_screened(arm, reward)
+        elif isnan(reward):
+            self._take_failure(arm, split)
+        else:
+            self.full.setdefault(arm, {})[split] = reward
+            self._fail(self.doubtful.pop(split, set()))
+        self.costs.close(pull, is_new=is_first and level == self.top and arm in self.full)
+        if level == self.low:
+            self._close(arm)
+        elif self.low and is_first and self._is_unsure_of(arm):
+            self._queue.appendleft(Pull(arm, self.low, self.first))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no pull is in flight, and none would end in time or change anything."""
+        return not self.in_flight and self._decided() is None
+
+    def out(self) -> list[int]:
+        """Return the arms of which no model is needed."""
+        waiting = {pull.arm for pull in (*self._queue, *self.in_flight)}
+        waiting.update(*(arms for arms, _ in self._screens))
+        waiting.update(self._ranked(self._pool)[: KEEPS + self._n_due])
+        return [arm for arm in range(self.n_arms) if arm not in waiting]
+
+    def best(self) -> int:
+        """Return the leader; before any full pull, the best arm at the screening level."""
+        if self.leaderboard.leader == NO_ARM:
+            return next(iter(self._ranked(self.screened.keys() - self.failed)), NO_ARM)
+        return self.leaderboard.leader
+
+    # What was learned.
+
+    def _take_screened(self, arm: int, reward: float) -> None:
+        if not isnan(reward):
+            self.screened[arm] = reward
+            self._pool |= {arm} - self.full.keys()
+            return
+        self._n_failed_screens += 1
+        if arm not in self.full:  # else, its full pull counts
+            self._fail({arm})
+
+    def _take_failure(self, arm: int, split: int) -> None:
+        """Note that a full pull failed: because of the arm, or because of the split."""
+        if any(split in rewards for rewards in self.full.values()):
+            self._fail({arm})
+            return
+        self.doubtful.setdefault(split, set()).add(arm)
+        has_others = len(self.doubtful) < min(self.n_splits, MAX_SPLITS)
+        if split == self.first and len(self.doubtful[split]) >= N_DOUBTS and has_others:
+            self.first = next(s for s in range(self.n_splits) if s not in self.doubtful)
+            again = (Pull(arm, self.top, self.first) for arm in sorted(self.doubtful[split]))
+            self._queue.extend(again)
+
+    def _fail(self, arms: set[int]) -> None:
+        self.failed |= arms
+        self._pool -= arms
+
+    def scores(self) -> Iterable[ScoresAtLevel]:
+        """Yield the means at the largest level, and the rewards at the screening level."""
+        failed = self.failed - self.full.keys()
+        tables = [(self.top, dict(self.leaderboard.means()) | dict.fromkeys(failed, np.nan))]
+        if self.low is not None:
+            tables.append((self.low, self.screened))
+        for level, rewards in tables:
+            arms = np.array(sorted(rewards), dtype=np.int64)
+            yield ScoresAtLevel(arms, level, np.array([rewards[arm] for arm in arms.tolist()]))
+
+    def ended_by(self) -> Sequence[str]:
+        """Return why the race ended early."""
+        if self._fails():
+            return ("all of the first fits failed",)
+        if self.n_created >= self.n_arms:
+            return ("the end of the candidates: all were tried",)
+        if self._is_settled():
+            return ("the last two thirds of the candidates, which gained less than the noise",)
+        return ()
+
+    @property
+    def n_created(self) -> int:
+        """Number of arms that exist."""
+        return self.loops[-1].stop if self.loops else 0
+
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """What the rewards at the largest level say."""
+        if self._leaderboard is None:
+            arms = sorted(self.full.keys() - self.failed)
+            table = np.full((len(arms), self.n_splits), np.nan)
+            for row, arm in zip(table, arms, strict=True):
+                row[list(self.full[arm])] = list(self.full[arm].values())
+            self._leaderboard = Leaderboard.of(np.array(arms, dtype=np.int64), table)
+        return self._leaderboard
+
+    # The decisions, in the order of their priority.
+
+    def _decided(self) -> Pull | None:
+        if self._next is None and not self._fails():
+            rules = (
+                self._first_arm,
+                self._queued,
+                self._promoted,
+                self._promoted_although_slow,
+                self._confirming,
+                self._new,
+                self._from_reserve,
+                self._rest,
+            )
+            self._next = next((pull for rule in rules if (pull := rule()) is not None), None)
+        return self._next
+
+    def _fails(self) -> bool:
+        """Return whether arms failed on every split, and none succeeded."""
+        is_all = len(self.doubtful) == min(self.n_splits, MAX_SPLITS)
+        has_doubts = all(len(arms) >= N_DOUBTS for arms in self.doubtful.values())
+        return is_all and has_doubts and not (self.full or self.screened)
+
+    def _first_arm(self) -> Pull | None:
+        """Return a full pull of the first arm."""
+        return None if self.loops else self._create(1, self.top)
+
+    def _queued(self) -> Pull | None:
+        """Return the next pull that was planned and can end in time."""
+        while self._queue:
+            pull = self._queue.popleft()
+            if pull.arm in self.failed:
+                continue
+            if self._can_end(pull) or self.costs.price is None:
+                return pull
+            self._close(pull.arm)
+        return None
+
+    def _promoted(self) -> Pull | None:
+        """Return a full pull of the best screened arm, if one is due."""
+        pull = self._promotion() if self._n_due else None
+        self._n_due = 0 if pull is None else self._n_due - 1
+        return pull
+
+    def _promotion(self) -> Pull | None:
+        pulls = (Pull(arm, self.top, self.first) for arm in self._ranked(self._pool))
+        pull = next((pull for pull in pulls if self._can_end(pull)), None)
+        if pull is not None:
+            self._pool.discard(pull.arm)
+        return pull
+
+    def _promoted_although_slow(self) -> Pull | None:
+        """Return a full pull of the best screened arm, if screening is not cheap.
+
+        Arms are screened before that is known if there are several workers.
+        """
+        if not self._pool or self.costs.share is None or self._screening_price() is not None:
+            return None
+        best = self._ranked(self.screened.keys() - self.failed)[0]
+        return self._promotion() if best in self._pool else None
+
+    def _confirming(self) -> Pull | None:
+        """Return a pull on a further split, as long as most of the cost is that of new arms."""
+        is_due = self.costs.again <= CONFIRMING_SHARE * self.costs.total
+        if not is_due or self.costs.size < SMALL_BUDGET:
+            return None
+        return self._confirm(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
+
+    def _new(self) -> Pull | None:
+        """Create the arms of a loop and return the first pull of them."""
+        if self.costs.price is None:  # the first full pull is running, or failed
+            is_priced = any(pull.level == self.top for pull in self.in_flight)
+            return self._create(1, self.low or self.top if is_priced else self.top)
+        return None if self._is_settled() else self._loop(RESERVE)
+
+    def _from_reserve(self) -> Pull | None:
+        """Return what can still be done with what was kept for further splits."""
+        if self.costs.price is None or self._is_settled():
+            return None
+        pull = self._confirm(self.n_splits, LEAST_PROBABILITY)
+        pull = pull or self._loop(0)
+        pull = pull or (self._promotion() if self.full else None)
+        return pull or self._confirm(self.n_splits, LEAST_AT_END)
+
+    def _rest(self) -> Pull | None:
+        """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
+        if self.n_created < self.n_arms or self.costs.size < self.n_arms * self.n_splits:
+            return None
+        for arm in sorted(self.full.keys() - self.failed):
+            if (split := self._next_split(arm)) is not None:
+                pull = Pull(arm, self.top, split)
+                return pull if self._can_end(pull) else None
+        return None
+
+    # Loops of new arms.
+
+    def _create(self, n: int, level: int, n_promoted: int = 0) -> Pull | None:
+        n = min(n, self.n_arms - self.n_created)
+        if n < 1:
+            return None
+        arms = range(self.n_created, self.n_created + n)
+        self.loops.append(arms)
+        if n_promoted:
+            self._screens.append((set(arms), n_promoted))
+        self._queue.extend(Pull(arm, level, self.first) for arm in arms)
+        return self._queued()
+
+    def _close(self, arm: int) -> None:
+        """Note that an arm was screened; the last one of its loop makes promotions due."""
+        for arms, n_promoted in self._screens:
+            arms.discard(arm)
+            if not arms:
+                self._n_due += n_promoted
+        self._screens = [screen for screen in self._screens if screen[0]]
+
+    def _loop(self, n_reserved: int) -> Pull | None:
+        """Create a loop; None if not even one full pull fits into what is left."""
+        price = cast(float, self.costs.price)
+        work, low = self._work(price, n_reserved), self._screening_price()
+        if low is not None and (n := _n_screened(work, low, price)) >= 3:
+            n = min(n, self.n_arms - self.n_created)
+            return self._create(n, self.low or self.top, max(1, n // KEEPS))
+        return self._create(int(work // price), self.top)
+
+    def _work(self, price: float, n_reserved: int) -> float:
+        """Return what the next loop may cost."""
+        costs, n_workers = self.costs, self.costs.n_workers
+        work = costs.room(self.in_flight, self._to_refit()) - self._n_due * price
+        if costs.size < SMALL_BUDGET:
+            return work
+        if work < inf and n_reserved:
+            work -= min(n_reserved * price, RESERVED_SHARE * costs.size * price)
+        share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
+        loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
+        return work if work < 1.5 * loop else loop
+
+    def _ranked(self, screened: Iterable[int]) -> list[int]:
+        """Return screened arms, best first."""
+        return sorted(screened, key=lambda arm: (-self.screened[arm], arm))
+
+    # Costs.
+
+    def _is_unsure_of(self, arm: int) -> bool:
+        """Return whether an arm is screened because it is still unclear if screening pays."""
+        if arm not in self.full or arm in self.screened:
+            return False
+        share = self.costs.share
+        if share is None:  # it may be that screening always fails
+            return self._n_failed_screens < N_MEASURED
+        return (
+            self.costs.n_shares < N_MEASURED
+            and MAX_SCREENING_COST < share < 2 * MAX_SCREENING_COST
+            and self.costs.size >= SMALL_BUDGET
+        )
+
+    def _screening_price(self) -> float | None:
+        """Return the mean cost of screening an arm; None if it is not cheap."""
+        share = self.costs.share
+        is_cheap = self.low is not None and share is not None and share <= MAX_SCREENING_COST
+        return self.costs.screening_price if is_cheap else None
+
+    def _to_refit(self) -> float:
+        """Return the cost of the refit of the arm that would be recommended now."""
+        arm = self.best() if self.costs.refit_cost else NO_ARM
+        return 0.0 if arm == NO_ARM else self.costs.of_refit(arm)
+
+    def _can_end(self, pull: Pull) -> bool:
+        """Return whether a pull and the refit can end in time, also that of its own arm."""
+        to_refit = max(self._to_refit(), self.costs.of_refit(pull.arm))
+        return self.costs.can_end(pull, to_refit)
+
+    # Further splits of known arms.
+
+    def _confirm(self, most: int, least: float) -> Pull | None:
+        """Return a pull of the leader or of its closest rival; None if the leader is clear.
+
+        ``most`` is the largest number of splits of an arm, and ``least`` the smallest probability
+        that a rival is better.
+        """
+        board = self.leaderboard
+        if len(board.arms) < 2:
+            return None
+        n_open = Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
+        arm = board.contender(min(most, self.n_splits), least, n_open)
+        split = None if arm == NO_ARM else self._next_split(arm)
+        pull = None if split is None else Pull(arm, self.top, split)
+        return pull if pull is not None and self._can_end(pull) else None
+
+    def _next_split(self, arm: int) -> int | None:
+        """Return the first split on which an arm was not pulled; None if there is none."""
+        others = (split for split in range(self.n_splits) if split not in self.full[arm])
+        return next(
+            (
+                split
+                for split in others
+                if arm not in self.doubtful.get(split, ())
+                and Pull(arm, self.top, split) not in self.in_flight
+            ),
+            None,
+        )
+
+    def _is_settled(self) -> bool:
+        """Return whether the last two thirds of many arms gained less than the noise."""
+        board = self.leaderboard
+        if isinstance(self.costs, PullCosts) or len(board.arms) < N_SETTLED:
+            return False
+        early = board.mean[: len(board.arms) // 3].max()
+        return bool(board.mean.max() - early <= np.sqrt(board.noise / self.n_splits))
+
+
+def _n_screened(work: float, low: float, price: float) -> int:
+    """Return the largest n with ``n * low + max(1, n // KEEPS) * price <= work``."""
+    if work == inf:
+        return KEEPS
+    n = int((work - price) // low)
+    if n >= 2 * KEEPS:
+        group = KEEPS * low + price
+        n_groups = int(work // group)
+        n = n_groups * KEEPS + min(KEEPS - 1, int((work - n_groups * group) // low))
+    return max(n, 0)

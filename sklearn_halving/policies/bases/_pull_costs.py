@@ -1,0 +1,208 @@
+"""What pulls cost and what is left of a budget, in full pulls or in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+from statistics import median
+
+from sklearn_halving.policies._types import Pull
+
+N_SHARES = 100
+"""Number of latest arms from which the relative cost of screening is known."""
+
+
+@dataclass
+class PullCosts:
+    """A budget of full pulls. A pull costs its share of the largest level."""
+
+    top: int
+    """The largest level."""
+    size: float
+    """The budget."""
+    total: float = 0.0
+    """Cost of all pulls that were asked for."""
+    again: float = 0.0
+    """Cost of the pulls of arms that have a full reward."""
+    low: int | None = None
+    """The level of screening, once there was such a pull."""
+
+    price = 1.0
+    """Cost of a full pull of a new arm."""
+    refit_cost = 0.0
+    n_workers = 1
+    n_shares = N_SHARES
+    """Number of arms from which `share` is known."""
+
+    @property
+    def share(self) -> float | None:
+        """Cost of screening an arm, in full pulls; None if it is not known."""
+        return None if self.low is None else self.low / self.top
+
+    screening_price = share
+
+    def expected(self, pull: Pull) -> float:
+        """Return the cost of a pull."""
+        return pull.level / self.top
+
+    def open(self, pull: Pull, *, is_again: bool) -> None:
+        """Pay for a pull when it is asked for."""
+        if pull.level < self.top:
+            self.low = pull.level
+        self.total += self.expected(pull)
+        self.again += self.expected(pull) * is_again
+
+    def close(self, pull: Pull, *, is_new: bool) -> None:
+        """Do nothing when a pull is told: it is paid for."""
+
+    def room(self, in_flight: Iterable[Pull], to_refit: float) -> float:
+        """Return what is left."""
+        return self.size - self.total
+
+    def can_end(self, pull: Pull, to_refit: float) -> bool:
+        """Return whether the budget allows a pull."""
+        return self.expected(pull) <= self.size - self.total + 1e-9
+
+    def of_refit(self, arm: int) -> float:
+        """Return 0: the refit is not part of the budget."""
+        return 0.0
+
+    def lost(self, n_loops: int) -> float:
+        """Return 0: nothing is lost between pulls."""
+        return 0.0
+
+
+@dataclass
+class Mean:
+    """A mean that is updated."""
+
+    n: int = 0
+    total: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.n += 1
+        self.total += value
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None without values."""
+        return self.total / self.n if self.n else None
+
+
+@dataclass
+class TimeCosts:
+    """A budget of time. A pull costs its seconds, which are known when it returns."""
+
+    top: int
+    n_workers: int
+    refit_cost: float
+    """Time of the refit, in full pulls of the same arm."""
+    left: float = inf
+    """Seconds of the budget that are left."""
+    budget: float = inf
+    again: float = 0.0
+    of_arm: dict[int, Mean] = field(default_factory=dict)
+    """Time of a full pull of each arm."""
+    first: dict[int, float] = field(default_factory=dict)
+    """Time of the first full pull of each arm."""
+    screening: dict[int, float] = field(default_factory=dict)
+    """Time of screening each arm."""
+    of_new: Mean = field(default_factory=Mean)
+    of_screening: Mean = field(default_factory=Mean)
+    shares: list[float] = field(default_factory=list)
+    """Time of screening, in full pulls of the same arm."""
+    _further: set[Pull] = field(default_factory=set)
+
+    def record(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
+        """Take in the time of a pull that is told next."""
+        if self.budget == inf:
+            self.budget = left + seconds
+        elif left > self.left:  # another session
+            self.budget += left - self.left
+        self.left, self.n_workers = left, n_workers
+        if pull is None:
+            return
+        if pull.level < self.top:
+            self.screening[pull.arm] = seconds
+            self.of_screening.add(seconds)
+            return
+        self.of_arm.setdefault(pull.arm, Mean()).add(seconds)
+        self.first.setdefault(pull.arm, seconds)
+        if pull in self._further:
+            self.again += seconds
+
+    def open(self, pull: Pull, *, is_again: bool) -> None:
+        """Note a pull when it is asked for."""
+        if is_again:
+            self._further.add(pull)
+
+    def close(self, pull: Pull, *, is_new: bool) -> None:
+        """Learn from the time of a pull that is told, which is the first full reward if new."""
+        arm, low = pull.arm, self.screening.get(pull.arm)
+        if is_new:
+            self.of_new.add(self.first[arm])
+        if low is not None and arm in self.first and (is_new or pull.level < self.top):
+            self.shares.append(low / max(self.first[arm], 1e-9))
+
+    @property
+    def size(self) -> float:
+        """The budget in full pulls, of all workers; 0 before the first."""
+        return 0.0 if self.price is None else self.budget * self.n_workers / self.price
+
+    @property
+    def total(self) -> float:
+        """Time of all pulls."""
+        return self.of_screening.total + self.of_new.total + self.again
+
+    @property
+    def price(self) -> float | None:
+        """Mean time of a full pull of a new arm."""
+        return self.of_new.value
+
+    @property
+    def screening_price(self) -> float | None:
+        """Mean time of screening an arm."""
+        return self.of_screening.value
+
+    @property
+    def share(self) -> float | None:
+        """Median time of screening, in full pulls of the same arm; None if it is not known."""
+        return median(self.shares[-N_SHARES:]) if self.shares else None
+
+    @property
+    def n_shares(self) -> int:
+        """Number of arms from which `share` is known."""
+        return len(self.shares)
+
+    def expected(self, pull: Pull) -> float:
+        """Return the time that a pull will take; 0 if nothing is known."""
+        if pull.level != self.top:
+            return self.screening_price or 0.0
+        if pull.arm in self.of_arm:
+            return self.of_arm[pull.arm].value or 0.0
+        low, share = self.screening.get(pull.arm), self.share
+        if low is not None and share is not None:
+            return low / max(share, 1e-3)
+        return self.price or 0.0
+
+    def room(self, in_flight: Iterable[Pull], to_refit: float) -> float:
+        """Return the time that is left to all workers together."""
+        return (self.left - to_refit) * self.n_workers - sum(map(self.expected, in_flight))
+
+    def can_end(self, pull: Pull, to_refit: float) -> bool:
+        """Return whether a pull can end in time."""
+        return self.expected(pull) <= self.left - to_refit
+
+    def of_refit(self, arm: int) -> float:
+        """Return the time of a refit."""
+        of_full = self.first.get(arm, self.expected(Pull(arm, self.top, 0)))
+        return self.refit_cost * of_full
+
+    def lost(self, n_loops: int) -> float:
+        """Return the time between pulls for each loop, in which its arms are made."""
+        if self.budget == inf:
+            return 0.0
+        lost = (self.budget - self.left) * self.n_workers - self.total
+        return max(lost, 0.0) / n_loops

@@ -1,1 +1,0 @@
-"""The policy of a time budget, which HyperbandSearchCV plays."""

@@ -1,0 +1,844 @@
+"""The searches that are named after a paper, and play it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.random import RandomState, SeedSequence
+
+from sklearn_halving import _typing as t
+from sklearn_halving._unstable_imports import Interval, StrOptions
+from sklearn_halving.policies import BayesGap, Hyperband, UniformAllocation, VarianceHalving
+from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
+from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
+from sklearn_halving.resources import Resource, resolve_resource
+from sklearn_halving.search._base import BaseSearch
+from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
+from sklearn_halving.search._formatting import counted
+from sklearn_halving.search._parameters import (
+    AMOUNT,
+    COUNT,
+    POSITIVE,
+    FitInputs,
+    SharedParameters,
+)
+from sklearn_halving.search.preparing._candidates import check_candidates
+from sklearn_halving.search.preparing._counts import (
+    FITS_OF_GRID_SEARCH,
+    N_OF_DISTRIBUTIONS,
+    check_splits,
+    count_candidates,
+    count_fits,
+    grid_policy,
+    optional_resource,
+    warn_of_candidates,
+)
+from sklearn_halving.search.preparing._levels import choose_levels, full_level
+from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._space import SearchSpace, search_space
+from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits, streamed_splits
+
+BRACKET_FACTOR = 3
+"""Default factor of Hyperband's brackets."""
+MAX_STARTED = 2**16
+"""Maximum number of candidates that a bracket, or all loops of a time budget, may start."""
+Allocation = Literal["likelihood", "pooled", "ucb", "uniform"]
+FITS_OF_A_DRAWN = 2
+"""Number of fits for which one candidate is drawn from distributions with ``"likelihood"``. On ten
+recorded tasks with five splits each, twice as many candidates with half as many fits each led to
+better choices. Other allocations need more fits in the first stage."""
+N_OF_MODEL = 100
+"""Default number of candidates of BayesGapSearchCV from distributions; not all are fitted."""
+FEWEST_FITS, MOST_FITS = 20, 100
+"""Bounds of the default ``n_fits`` of BayesGapSearchCV, a quarter of the number of candidates."""
+
+
+class HyperbandSearchCV(BaseSearch):
+    """Hyperband: brackets of successive halving over a resource.
+
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, if fits with few rows or few
+    iterations are cheap and indicate how good the full fit will be.
+
+    Over **distributions**, it is Hyperband [1]_ (Algorithm 1), with candidates drawn at random.
+    Bracket s starts with ``max_resources / factor ** s`` of the resource. From rung to rung, one
+    of every ``factor`` candidates is kept and gets ``factor`` times the resource. With a
+    ``time_budget``, loops of the brackets are played until the time is over.
+
+    Over a **grid**, it is a single bracket that starts every candidate, as in AdaptiveSearchCV.
+    With ``brackets="all"``, the brackets share the grid.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator, with a ``score`` unless ``scoring`` is given.
+    param_distributions : dict, list of dict or "auto"
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
+    time_budget : float, str or None, default=None
+        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
+        the best candidate so far is refitted.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        As in GridSearchCV. The default is 5-fold cross-validation.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and enough splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress, 2 also a line for each fit, 3 also scores.
+    n_candidates : int or None, default=None
+        Number of candidates that a loop starts. The brackets are as many as the paper's numbers
+        of candidates allow, and the widest starts those that are left. None is the whole grid, or
+        as many as the paper's brackets need.
+    n_loops : int or None, default=None
+        Number of times that the brackets are played, each time with new candidates. None is 1, or
+        without limit if there is a ``time_budget``. A grid is played once.
+    brackets : {"all", "most_exploratory"}, list of int or None, default=None
+        The brackets that are played; numbers are values of s. None is one bracket that starts
+        every candidate for a grid, and ``"all"`` for distributions.
+    factor : float or None, default=None
+        The paper's eta, at least 2: one of every ``factor`` candidates of a rung is promoted.
+        None is 2 for the bracket of a grid and 3 for Hyperband's brackets.
+    resource : str or Resource, default="n_samples"
+        What grows from rung to rung:
+
+        - ``"n_samples"``: the number of training rows. Test sets are never reduced.
+        - the name of a numeric parameter, such as ``"n_estimators"`` or ``"clf__max_iter"``.
+          Models are trained further from rung to rung if the estimator supports that.
+        - ``"partial_fit"``: the number of epochs of ``partial_fit``.
+        - ``"fit_time"``: the training time in seconds. Limits may have a unit, as in ``"30s"``.
+        - an object from `sklearn_halving.resources`, or of your own.
+    min_resources : float, str or None, default=None
+        Smallest resource of a fit. None is ``max_resources / factor ** 4``, but at least one
+        iteration, or enough rows to compare candidates.
+    max_resources : float, str or None, default=None
+        Resource of the fits in the last rung. None is all training rows, or the value of the
+        parameter in ``estimator``.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are always tried, such as ``{}`` for the estimator as it is. They start in
+        the widest bracket.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
+    fit_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
+    memory_limit : int, str or None, default=None
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in GridSearchCV.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, with one row for each candidate and amount of resource. Below the
+        largest, candidates are fitted on as few splits as are enough to compare them.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data, unless ``refit=False``.
+    best_score_ : float
+        Mean test score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of the best candidate in ``cv_results_``.
+    best_probability_ : float
+        Probability that the chosen candidate is the best of the finalists. NaN if too few splits
+        were repeated to estimate the noise.
+    scorer_ : function or dict
+        The scorer, or one for each metric.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits, without the refit.
+    full_fits_ : float
+        What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_resources_spent_ : float
+        Sum of the resource over all fits.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or if every fit failed.
+
+    Warns
+    -----
+    UserWarning
+        If there is only one rung, or if a model could not be trained further.
+
+    See Also
+    --------
+    AdaptiveSearchCV : The everyday search, also within a budget of fits or of time.
+    BanditSearchCV : For more parameters of the paper, with ``policy=Hyperband(...)``.
+
+    References
+    ----------
+    .. [1] Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar. Hyperband: a novel bandit-based
+       approach to hyperparameter optimization. JMLR 18 (2018), Algorithm 1.
+       https://arxiv.org/abs/1603.06560
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import HyperbandSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
+    >>> search = HyperbandSearchCV(SVC(), space, n_candidates=5, random_state=0)
+    >>> search.plan(X, y)[["bracket", "n_candidates", "n_resources", "n_fits"]]
+       bracket  n_candidates  n_resources  n_fits
+    0        1             3          479       3
+    1        1             1         1437       5
+    2        0             2         1437      10
+    >>> bool(search.fit(X, y).best_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        SharedParameters._parameter_constraints
+        | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
+        | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
+        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+    )
+
+    def __init__(
+        self,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
+        *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
+        n_candidates: int | None = None,
+        n_loops: int | None = None,
+        brackets: Literal["all", "most_exploratory"] | Sequence[int] | None = None,
+        factor: float | None = None,
+        resource: str | Resource = "n_samples",
+        min_resources: float | str | None = None,
+        max_resources: float | str | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
+    ) -> None:
+        self._set_parameters(locals())
+
+    n_candidates: int | None
+    n_loops: int | None
+    brackets: str | Sequence[int] | None
+    factor: float | None
+    resource: str | Resource
+    min_resources: float | str | None
+    max_resources: float | str | None
+
+    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+        resource = resolve_resource(self.resource, self.estimator)
+        space = search_space(self, resource, inputs)
+        warn_of_candidates(self, space)
+        splits = fixed_splits(self, inputs, resource, seed)
+        factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
+        limits = self.min_resources, self.max_resources
+        levels = choose_levels(limits, self.estimator, resource, splits, factor)
+        is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
+        return Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
+
+    def _halves_grid(self, space: SearchSpace) -> bool:
+        """Return whether all candidates of a grid start in one bracket."""
+        return self.brackets is None and space.is_grid
+
+    def _policy(self, setup: Setup) -> BasePolicy:
+        space, levels = setup.space, setup.levels
+        if space.is_grid and self.n_loops not in (None, 1):
+            raise ValueError(
+                f"n_loops={self.n_loops!r} must be None or 1 for a grid, whose candidates are all "
+                "tried in one loop. Leave it out."
+            )
+        if self._halves_grid(space):
+            return grid_policy(self, space, setup.resource, setup.splits, levels)
+        brackets = "all" if self.brackets is None else self.brackets
+        loop = Hyperband(
+            factor=self.factor or BRACKET_FACTOR,
+            brackets=brackets if isinstance(brackets, str) else tuple(brackets),
+            max_eliminations=levels.n_eliminations,
+            early_repetitions=_n_early_splits(setup.splits),
+        )
+        loop = replace(loop, n_arms=self._n_arms(loop, setup))
+        n_arms = loop.schedule(levels.smallest, levels.largest).n_arms
+        if n_arms > MAX_STARTED:
+            raise ValueError(
+                f"factor={self.factor!r} must be small enough that a loop starts at most "
+                f"{MAX_STARTED} candidates, but it would start {n_arms}. Use a smaller factor, "
+                "usually from 2 to 5, raise min_resources, or set n_candidates."
+            )
+        n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
+        return replace(loop, n_loops=n_loops)
+
+    def _n_arms(self, loop: Hyperband, setup: Setup) -> int | None:
+        """Return the number of candidates of a loop; None for the paper's numbers."""
+        size, levels = setup.space.size, setup.levels
+        if self.n_candidates is not None:
+            return min(self.n_candidates, size or self.n_candidates)
+        if setup.space.is_grid:
+            return size
+        n_arms = loop.schedule(levels.smallest, levels.largest).n_arms
+        if n_arms == 1:  # there is a single rung
+            n_arms = N_OF_DISTRIBUTIONS
+        return min(n_arms, size or n_arms)
+
+
+def _n_early_splits(splits: SearchSplits) -> int | None:
+    """Return the number of splits on which the early rungs are evaluated; None for all."""
+    wanted, n_all = splits.early.n_telling, splits.n_repetitions
+    return None if wanted is None or n_all is None or wanted >= n_all else wanted
+
+
+class VarianceHalvingSearchCV(BaseSearch):
+    """Sequential halving with more splits for candidates whose scores are noisier.
+
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for candidates whose scores
+    differ by less than the noise of cross-validation.
+
+    Each stage of the search only fits the candidates that may still be the best, half as many as
+    the stage before. The j-th fit of every candidate is on split j, without a limit to the number
+    of splits. Candidates of distributions are drawn before the first fit.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator, with a ``score`` unless ``scoring`` is given.
+    param_distributions : dict, list of dict or "auto"
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
+    time_budget : float, str or None, default=None
+        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
+        the best candidate so far is refitted.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        The default is random splits without limit, with a fifth of the rows in the test set,
+        stratified for classifiers. An int, or a splitter that can shuffle, is reshuffled without
+        limit. Others give a fixed number of splits.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and enough splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress, 2 also a line for each fit, 3 also scores.
+    n_fits : int or None, default=None
+        Maximum number of fits, each of one candidate on one split. None is 5 for each candidate,
+        or what ``allocation`` needs.
+    n_candidates : int or None, default=None
+        Number of candidates. None uses the whole grid. From distributions, it draws one for every
+        2 fits (for every 5, if ``allocation`` is not ``"likelihood"``), or 10 without ``n_fits``.
+    allocation : {"likelihood", "pooled", "ucb", "uniform"}, default="likelihood"
+        Which candidates are fitted:
+
+        - ``"likelihood"``: in stage s, the ``n_candidates / 2**s`` candidates that are most likely
+          to be as good as the leader. A candidate that is left out may return in a later stage.
+        - ``"pooled"``: sequential halving, with more fits for candidates with noisier scores.
+        - ``"ucb"``: the same with upper bounds of the variances (SHAdaVar [1]_, Algorithm 4),
+          which need 13 fits for each candidate in a stage to adapt.
+        - ``"uniform"``: sequential halving [2]_, with equal numbers of fits in a stage.
+    stop_probability : float or None, default=None
+        Stop when the leader is the best candidate with this probability, between 0.5 and 1.
+    tolerance : float or None, default=None
+        Stop when no candidate can be better than the leader by more than this difference of
+        scores, with a confidence of 95 % for each candidate.
+    resource : str, Resource or None, default=None
+        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
+    max_resources : float, str or None, default=None
+        Resource of a fit. None is all training rows, or the value in ``estimator``.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are always tried, such as ``{}`` for the estimator as it is.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
+    fit_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
+    memory_limit : int, str or None, default=None
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in GridSearchCV.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, with one row for each candidate and with these columns:
+
+        - ``n_fits``: number of fits;
+        - ``stage``: the last stage of the candidate;
+        - ``split{j}_test_score``: NaN without a fit on split j;
+        - ``mean_test_score``: mean, corrected for splits that are easier than others;
+        - ``standard_error_test_score``: its standard error, corrected for overlapping training
+          sets [3]_;
+        - ``probability_best``: probability that the candidate is the best one;
+        - ``rank_test_score``: rank by the last stage, if candidates are eliminated, and the mean.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data, unless ``refit=False``.
+    best_score_ : float
+        Mean test score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of the best candidate in ``cv_results_``.
+    best_probability_ : float
+        Probability that the chosen candidate is the best one; on real data a lower bound. NaN if
+        too few splits were repeated to estimate the noise.
+    scorer_ : function or dict
+        The scorer, or one for each metric.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits, without the refit.
+    full_fits_ : float
+        What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_fits_left_ : int
+        Number of fits, out of ``n_fits``, that were not used.
+    n_resources_spent_ : float
+        Sum of the resource over all fits.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features.
+
+    Raises
+    ------
+    ValueError
+        If ``n_fits`` is too small for the number of candidates or larger than a finite ``cv``
+        allows, or if every fit failed.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer candidates than ``n_candidates``.
+
+    See Also
+    --------
+    AdaptiveSearchCV : The everyday search, whose candidates are created during the search.
+    BanditSearchCV : For more parameters of the paper, with ``policy=VarianceHalving(...)``.
+
+    References
+    ----------
+    .. [1] Lalitha, Kalantari, Ma, Deoras and Kveton. Fixed-budget best-arm identification
+       with heterogeneous reward variances. UAI 2023, Algorithms 1 to 4.
+       https://arxiv.org/abs/2306.07549
+    .. [2] Karnin, Koren and Somekh. Almost optimal exploration in multi-armed bandits. ICML
+       2013, Algorithm 1. https://proceedings.mlr.press/v28/karnin13.html
+    .. [3] C. Nadeau and Y. Bengio. Inference for the generalization error. Machine Learning
+       52 (2003), section 4. https://doi.org/10.1023/A:1024068626366
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_halving import VarianceHalvingSearchCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> tree, grid = DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4]}
+    >>> search = VarianceHalvingSearchCV(tree, grid, random_state=0).fit(X, y)
+    >>> search.n_fits_  # as many as GridSearchCV with 5 folds
+    20
+    >>> n_fits = search.cv_results_["n_fits"]
+    >>> int(n_fits.min()) < 5 < int(n_fits[search.best_index_])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        SharedParameters._parameter_constraints
+        | {"n_fits": [COUNT, None], "max_resources": AMOUNT}
+        | {"allocation": [StrOptions({"likelihood", "pooled", "ucb", "uniform"})]}
+        | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
+        | {"tolerance": [POSITIVE, None]}
+    )
+
+    n_fits_left_: int | None
+
+    def __init__(
+        self,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
+        *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
+        n_fits: int | None = None,
+        n_candidates: int | None = None,
+        allocation: Allocation = "likelihood",
+        stop_probability: float | None = None,
+        tolerance: float | None = None,
+        resource: str | Resource | None = None,
+        max_resources: float | str | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
+    ) -> None:
+        self._set_parameters(locals())
+
+    n_fits: int | None
+    n_candidates: int | None
+    allocation: Allocation
+    stop_probability: float | None
+    tolerance: float | None
+    resource: str | Resource | None
+    max_resources: float | str | None
+
+    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+        resource = optional_resource(self)
+        space = search_space(self, resource, inputs)
+        warn_of_candidates(self, space)
+        splits = streamed_splits(self, inputs, resource, seed)
+        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
+        least = VarianceHalving(1, self.allocation).least_n_pulls
+        n_arms = count_candidates(self, space, least, of_a_drawn)
+        n_fits = count_fits(self, n_arms, splits, least(n_arms))
+        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits)
+
+    def _policy(self, setup: Setup) -> BasePolicy:
+        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
+        halving = VarianceHalving(
+            n_pulls=n_fits,
+            allocation=self.allocation,
+            stop_probability=self.stop_probability,
+            tolerance=self.tolerance,
+            overlap=setup.splits.overlap,
+        )
+        least = halving.least_n_pulls(n_arms)
+        if n_fits < least:
+            raise ValueError(
+                f"n_fits={n_fits} is too small for {counted(n_arms, 'candidate')} with "
+                f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
+                "more fits, or fewer candidates."
+            )
+        check_splits(self, setup, least)
+        return halving if n_arms > 1 else UniformAllocation(n_fits)
+
+
+class BayesGapSearchCV(BaseSearch):
+    """BayesGap: fewer fits than candidates, chosen by a model of their scores.
+
+    A drop-in replacement for GridSearchCV and RandomizedSearchCV, for expensive fits and many
+    candidates.
+
+    The model is a Gaussian process over the parameters, so that a fit is informative about all
+    similar candidates. BayesGap [1]_ compares the candidate that looks best with its strongest
+    rival, and fits whichever of the two is less certain. The j-th fit of every candidate is on
+    split j. The last fifth of the fits confirms the candidate that looks best. Candidates of
+    distributions are drawn before the first fit.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator, with a ``score`` unless ``scoring`` is given.
+    param_distributions : dict, list of dict or "auto"
+        Parameter names, and lists of values or distributions with a method ``rvs``. If all values
+        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        `spaces.space_for` of the estimator.
+    time_budget : float, str or None, default=None
+        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
+        the best candidate so far is refitted.
+    n_jobs : int or None, default=None
+        Number of parallel jobs. The result does not depend on it, unless time is limited.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
+    cv : int, cross-validation generator or iterable, default=None
+        The default is random splits without limit, with a fifth of the rows in the test set,
+        stratified for classifiers. An int, or a splitter that can shuffle, is reshuffled without
+        limit. Others give a fixed number of splits.
+    refit : bool, str or callable, default=True
+        As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
+        resource and enough splits.
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for reproducible results. It also seeds estimators without a seed.
+    verbose : int, default=0
+        1 prints progress, 2 also a line for each fit, 3 also scores.
+    n_fits : int or None, default=None
+        Maximum number of fits, each of one candidate on one split (the paper's horizon T). None is
+        one for every 4 candidates, but from 20 to 100, and at most 5 for each candidate.
+    n_candidates : int or None, default=None
+        Number of candidates. None is the whole grid, or 100 candidates from distributions, which
+        are spread evenly if the distributions allow it.
+    kernel : {"squared_exponential", "matern"}, default="squared_exponential"
+        Prior covariance of the candidates: the kernel of the paper, or Matern 5/2, for scores
+        that vary less smoothly. Length scales are estimated.
+    acquisition : {"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"}, default="bayesgap"
+        Rule that chooses the next fit. All rules use the same posterior.
+    beta : {"effective", "printed"} or float, default="effective"
+        Half the width of the bounds in standard deviations. ``"printed"`` is eq. (9) of the
+        paper. ``"effective"`` takes the correlation of candidates into account.
+    resource : str, Resource or None, default=None
+        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
+    max_resources : float, str or None, default=None
+        Resource of a fit. None is all training rows, or the value in ``estimator``.
+    fits_in_flight : int or None, default=None
+        Maximum number of fits that are chosen before the score of the first of them is known. The
+        result depends on it. Two to three times the number of workers keeps them busy. None is an
+        eighth of ``n_fits``, at most 20.
+    initial_candidates : list of dict or None, default=None
+        Candidates that are always tried, such as ``{}`` for the estimator as it is.
+    checkpoint : str, path-like or None, default=None
+        File to which every fit is written. The same search on the same data resumes from it.
+    fit_timeout : float, str or None, default=None
+        Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
+    memory_limit : int, str or None, default=None
+        Maximum memory of one fit, in bytes or as text, such as ``"1GB"``. Linux only.
+    error_score : "raise" or float, default=np.nan
+        Score of a failed fit. NaN is worse than any number.
+        ``"raise"`` raises the error.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes training scores.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in GridSearchCV.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in GridSearchCV, with one row for each candidate, fitted or not, and with these columns:
+
+        - ``n_fits``: number of fits. If it is 0, the score columns are NaN;
+        - ``posterior_mean``, ``posterior_sd``: posterior mean and standard deviation of the score;
+        - ``lower_bound``, ``upper_bound``: the bounds that the next round would have compared;
+        - ``mean_test_score``, ``standard_error_test_score``: from the candidate's own scores, as
+          in VarianceHalvingSearchCV;
+        - ``rank_test_score``: rank by ``posterior_mean``, after the chosen candidate.
+    history_ : DataFrame
+        One row for each fit.
+    best_estimator_ : estimator
+        The best candidate, refitted on all data, unless ``refit=False``.
+    best_score_ : float
+        Mean test score of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Row of the best candidate in ``cv_results_``.
+    regret_bounds_ : ndarray of shape (n_rounds,)
+        Bound of the leader's regret in each round, for ``acquisition="bayesgap"``.
+    scorer_ : function or dict
+        The scorer, or one for each metric.
+    n_splits_ : int
+        Number of splits.
+    n_fits_ : int
+        Number of fits, without the refit.
+    full_fits_ : float
+        What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_fits_left_ : int
+        Number of fits, out of ``n_fits``, that were not used.
+    n_resources_spent_ : float
+        Sum of the resource over all fits.
+    stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended the search.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features.
+
+    Raises
+    ------
+    ValueError
+        If ``n_fits`` is larger than a finite ``cv`` allows, or if every fit failed.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer candidates than ``n_candidates``, or if no numeric parameter varies.
+
+    See Also
+    --------
+    AdaptiveSearchCV : The everyday search, whose candidates are created during the search.
+    VarianceHalvingSearchCV : For fewer candidates than fits.
+    BanditSearchCV : For more parameters of the paper, with ``policy=BayesGap(...)``.
+
+    Notes
+    -----
+    Numbers are scaled to the range from 0 to 1, by their distribution function or their rank in
+    their list. Other values are one-hot encoded. Candidates from different dicts of a list are
+    independent, and so are predictors of different classes (section 6.2 of the paper).
+
+    References
+    ----------
+    .. [1] Hoffman, Shahriari and de Freitas. On correlation and budget constraints in model-based
+       bandit optimization with application to automatic machine learning. AISTATS 2014,
+       Algorithm 1 and section 6.2. https://arxiv.org/abs/1303.6746
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_halving import BayesGapSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> grid = {"C": np.logspace(-3, 3, 20), "gamma": np.logspace(-7, 1, 20)}
+    >>> search = BayesGapSearchCV(SVC(), grid, n_fits=20, random_state=0).fit(X, y)
+    >>> len(search.cv_results_["params"]), search.n_fits_
+    (400, 20)
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        SharedParameters._parameter_constraints
+        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "max_resources": AMOUNT}
+        | {"kernel": [StrOptions({"squared_exponential", "matern"})]}
+        | {
+            "acquisition": [
+                StrOptions({"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"})
+            ]
+        }
+        | {"beta": [StrOptions({"effective", "printed"}), POSITIVE]}
+    )
+
+    n_fits_left_: int | None
+
+    def __init__(
+        self,
+        estimator: t.Estimator,
+        param_distributions: t.ParamDistributions,
+        *,
+        time_budget: float | str | None = None,
+        n_jobs: int | None = None,
+        scoring: t.Scoring | None = None,
+        cv: t.CrossValidation | None = None,
+        refit: t.Refit = True,
+        random_state: t.RandomState | None = None,
+        verbose: int = 0,
+        n_fits: int | None = None,
+        n_candidates: int | None = None,
+        kernel: KernelName = "squared_exponential",
+        acquisition: Acquisition = "bayesgap",
+        beta: float | BetaRule = "effective",
+        resource: str | Resource | None = None,
+        max_resources: float | str | None = None,
+        fits_in_flight: int | None = None,
+        initial_candidates: Sequence[t.Params] | None = None,
+        checkpoint: t.FilePath | None = None,
+        fit_timeout: float | str | None = None,
+        memory_limit: int | str | None = None,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        pre_dispatch: int | str = "2*n_jobs",
+    ) -> None:
+        self._set_parameters(locals())
+
+    n_fits: int | None
+    n_candidates: int | None
+    kernel: KernelName
+    acquisition: Acquisition
+    beta: float | BetaRule
+    resource: str | Resource | None
+    max_resources: float | str | None
+    fits_in_flight: int | None
+
+    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+        resource = optional_resource(self)
+        space = search_space(self, resource, inputs)
+        warn_of_candidates(self, space)
+        splits = streamed_splits(self, inputs, resource, seed)
+        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        n_arms = self._count_drawn(space)
+        n_fits = self._count_fits(n_arms, splits)
+        drawn = self._draw(space, n_arms, rng)
+        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
+
+    def _count_drawn(self, space: SearchSpace) -> int:
+        """Return the number of candidates that the model knows."""
+        if space.is_grid or self.n_candidates is not None:
+            return count_candidates(self, space, lambda n_arms: 1)
+        n_drawn = max(N_OF_MODEL, len(space.initial))
+        return min(n_drawn, space.size or n_drawn)
+
+    def _count_fits(self, n_drawn: int, splits: SearchSplits) -> int:
+        """Return the budget."""
+        if self.n_fits is not None:
+            return int(self.n_fits)
+        n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
+        return min(n_each * n_drawn, max(FEWEST_FITS, min(MOST_FITS, n_drawn // 4)))
+
+    def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
+        """Return the candidates of the model, spread evenly if the distributions allow it."""
+        n_others, evenly = n_drawn - len(space.initial), None
+        if space.size is None and n_others > 0:
+            evenly = draw_evenly(space.distributions, n_others, rng)
+        drawn = space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]
+        check_candidates(self.estimator, drawn)
+        return drawn
+
+    def _policy(self, setup: Setup) -> BasePolicy:
+        n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
+        check_splits(self, setup, least=1)
+        if setup.n_candidates == 1:
+            return UniformAllocation(n_fits)
+        return BayesGap(
+            n_fits,
+            covariance=make_prior(self.kernel, setup.drawn, setup.space.distributions),
+            noise_variance=NOISE,
+            split_variance=NOISE,
+            acquisition=self.acquisition,
+            beta=self.beta,
+            confirm=True,
+            breaks_ties=True,
+            pulls_in_flight=default_window(n_fits) if in_flight is None else in_flight,
+        )

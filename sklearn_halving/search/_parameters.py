@@ -1,0 +1,269 @@
+"""What users pass: the parameters that all searches share, and the arguments of `fit`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, overload
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import get_scorer_names
+from sklearn.utils import indexable
+
+from sklearn_halving import _typing as t
+from sklearn_halving._checks import check_whole
+from sklearn_halving._typing import Params, Refit, Scorer
+from sklearn_halving._unstable_imports import (
+    BaseSearchCV,
+    Interval,
+    method_params,
+    routed_fit_params,
+    scorers_of,
+)
+from sklearn_halving.execution._types import Outcome, PullLimits
+
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+AMOUNT = [POSITIVE, str, None]
+"""Constraints of an amount of resource, or of a time."""
+
+OTHER_NAMES = {
+    "param_grid": "use param_distributions, a grid or distributions",
+    "n_iter": "use n_candidates, the number of different candidates",
+}
+"""Parameters of GridSearchCV and RandomizedSearchCV that have another name in a search."""
+
+
+class SharedParameters:
+    """Parameters and attributes of every search."""
+
+    _parameter_constraints: ClassVar[dict[str, object]] = (
+        BaseSearchCV._parameter_constraints
+        | {
+            "param_distributions": "no_validation",  # checked by `SearchSpace`
+            "initial_candidates": [list, tuple, None],
+            "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
+            "random_state": ["random_state"],
+            "checkpoint": [str, PathLike, None],
+            "time_budget": AMOUNT,
+            "fit_timeout": AMOUNT,
+            "memory_limit": [COUNT, str, None],
+            "resource": "no_validation",  # checked by `resolve_resource`
+            "n_candidates": [COUNT, None],
+        }
+    )
+
+    estimator: t.Estimator
+    param_distributions: t.ParamDistributions
+    time_budget: float | str | None
+    n_jobs: int | None
+    scoring: t.Scoring | None
+    cv: t.CrossValidation | None
+    refit: t.Refit
+    random_state: t.RandomState | None
+    verbose: int
+    initial_candidates: Any
+    checkpoint: t.FilePath | None
+    fit_timeout: float | str | None
+    memory_limit: int | str | None
+    error_score: float | str
+    return_train_score: bool
+    pre_dispatch: int | str
+
+    cv_results_: t.CvResults
+    best_estimator_: Any
+    best_score_: float
+    best_params_: t.Params
+    best_index_: int
+    best_probability_: float
+    scorer_: t.Scorer | dict[str, t.Scorer]
+    n_splits_: int
+    n_fits_: int
+    full_fits_: float
+    n_resources_spent_: float
+    stopped_by_: str
+    refit_time_: float
+    multimetric_: bool
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Name the right parameter, or the right search, if one is passed that a search lacks."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            _with_parameters[cls.__name__] = [*signature(cls).parameters]
+            cls.__init__ = _naming_parameters(cls.__init__)  # type: ignore[method-assign]
+
+    def _set_parameters(self, arguments: Mapping[str, object]) -> None:
+        """Store the arguments of a constructor as they are, as `clone` requires.
+
+        It is called with ``locals()``, before the constructor has any other variable.
+        """
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+
+_with_parameters: dict[str, list[str]] = {}
+"""The names of the searches with those of their parameters."""
+
+
+def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says which name or which search has a parameter that it lacks."""
+
+    @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
+    def checked(self: object, *args: object, **params: object) -> None:
+        own = type(self).__name__
+        for name in params.keys() - {*signature(init).parameters}:
+            others = [search for search, names in _with_parameters.items() if name in names]
+            hint = OTHER_NAMES.get(name) or (others and f"{' and '.join(others)} have it")
+            if hint:
+                raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
+        init(self, *args, **params)
+
+    return checked
+
+
+COUNTS = ("n_candidates", "n_fits", "n_loops", "fits_in_flight")
+"""Parameters that are whole numbers. scikit-learn takes True for 1, and numbers of any size."""
+_MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
+
+
+class Reward:
+    """Returns the score of an outcome that guides the search.
+
+    With several metrics, it is the one that ``refit`` names, or the first one.
+    """
+
+    def __init__(self, refit: Refit, refit_metric: Refit | None) -> None:
+        # For a callable that returns a dict, only ``refit`` determines the metric.
+        names = [name for name in (refit, refit_metric) if isinstance(name, str)]
+        self._metric = names[0] if names else None
+
+    def metric_of(self, scores: object) -> str:
+        """Return the name of the metric; ``"score"`` if there is only one."""
+        if not isinstance(scores, dict):
+            return "score"
+        if self._metric is None or self._metric not in scores:
+            first: str = next(iter(scores))
+            return first
+        return self._metric
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return the test score that guides the search."""
+        scores = outcome.test_scores
+        return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """The arguments of `fit`, the scorers, and the score that guides the search.
+
+    X and y are only made indexable. The estimator validates them.
+    """
+
+    X: object
+    y: object
+    scorers: Scorer
+    refit_metric: Refit
+    reward: Reward
+    fit_params: Params
+    score_params: Params
+    split_params: Params
+
+
+def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> FitInputs:
+    """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
+    scorers, refit_metric = scorers_of(search)
+    is_single = search.scoring is None or isinstance(search.scoring, str)
+    # The name of another metric is ignored, as by GridSearchCV.
+    names = ("score", *get_scorer_names())
+    if is_single and isinstance(search.refit, str) and search.refit not in names:
+        raise ValueError(
+            f"refit={search.refit!r} must be True, False or a callable if there is one metric. A "
+            "text is the name of one of several metrics."
+        )
+    X, y = indexable(X, y)
+    routed = routed_fit_params(search, method_params(X, params=params))
+    return FitInputs(
+        X,
+        y,
+        scorers,
+        refit_metric,
+        Reward(search.refit, refit_metric),
+        fit_params=routed.estimator.fit,
+        score_params=routed.scorer.score,
+        split_params=routed.splitter.split,
+    )
+
+
+@overload
+def read_seconds(name: str, value: float | str) -> float: ...
+@overload
+def read_seconds(name: str, value: float | str | None) -> float | None: ...
+def read_seconds(name: str, value: float | str | None) -> float | None:
+    """Return a time in seconds; numbers and None are returned unchanged.
+
+    Text is parsed by `pandas.Timedelta`, but needs a unit: pandas takes a number alone for
+    nanoseconds.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        # The last character of a time such as 00:30:00 is not a unit.
+        has_unit = value.strip()[-1:].isalpha() or ":" in value
+        seconds = pd.Timedelta(value).total_seconds() if has_unit else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:  # NaT is not either
+        raise ValueError(
+            f"{name} must be a positive time: a number of seconds, or text with a unit, such as "
+            f"'90s', '30min', '1.5h' or '2 days'; got {value!r}."
+        )
+    return seconds
+
+
+def read_bytes(name: str, value: int | str | None) -> int | None:
+    """Return an amount of memory in bytes; numbers and None are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    found = _MEMORY.fullmatch(value)
+    n_bytes = 0
+    if found:
+        base = 1024 if found[3] else 1000
+        n_bytes = round(float(found[1]) * base ** " kmgt".index(found[2].lower() or " "))
+    if n_bytes < 1 or (found and found[3] and not found[2]):  # "5iB"
+        raise ValueError(
+            f"{name} must be a positive amount of memory: a number of bytes, or text with a unit, "
+            "such as '500MB', '1.5GB' (1.5e9 bytes) or '2GiB' (2 * 2**30 bytes); got "
+            f"{value!r}."
+        )
+    return n_bytes
+
+
+def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
+    """Return the seconds that a search may take, and the limits of a pull; check all counts."""
+    for name in COUNTS:
+        if isinstance(value := getattr(search, name, None), Integral):
+            check_whole(name, value, "Use a number such as 50.")
+    budget = read_seconds("time_budget", search.time_budget)
+    seconds = read_seconds("fit_timeout", search.fit_timeout)
+    memory = read_bytes("memory_limit", search.memory_limit)
+    return budget or float("inf"), PullLimits(seconds, memory)
+
+
+def check_defaults(
+    search: SharedParameters, defaults: Mapping[str, object], other: str, instead: str
+) -> None:
+    """Raise if a parameter differs from its default but does not apply together with another."""
+    for name, default in defaults.items():
+        value = getattr(search, name)
+        if value is not default and np.any(value != default):
+            raise ValueError(
+                f"{name}={value!r} cannot be combined with {other}. Use {name}={default!r}, or "
+                f"{instead}."
+            )

@@ -1,0 +1,189 @@
+"""Where the candidates of a search come from.
+
+They are drawn from the search space before the first fit, or created in groups during the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving.policies._types import GrowsArms
+from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Sampler, Space, Told
+from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {
+    "gaussian_process": GaussianProcessSampler,
+    "random": RandomSampler,
+}
+"""Samplers by name."""
+N_TRIED = 100
+"""Number of examples that are drawn to check that the estimator has their parameters."""
+
+
+def resolve_sampler(sampler: object) -> Sampler:
+    """Return a sampler that is given by name or as an object; None is the Gaussian process."""
+    if sampler is None:
+        return GaussianProcessSampler()
+    if isinstance(sampler, str) and sampler in SAMPLERS:
+        return SAMPLERS[sampler]()
+    if isinstance(sampler, Sampler) and not isinstance(sampler, type):
+        return sampler
+    names = ", ".join(map(repr, SAMPLERS))
+    raise ValueError(
+        f"sampler must be None, one of {names}, or an object with the method of "
+        f"sklearn_halving.samplers.Sampler; got {sampler!r}."
+    )
+
+
+def check_candidates(estimator: Estimator, candidates: Candidates | Sequence[Params]) -> None:
+    """Set each combination of parameter names once, to raise early for an invalid name."""
+    seen = set()
+    for params in candidates:
+        kind = tuple(
+            (name, type(value) if hasattr(value, "get_params") else None)
+            for name, value in sorted(params.items())
+        )
+        if kind in seen:
+            continue
+        seen.add(kind)
+        estimator_with(estimator, params, "Invalid parameter {name!r} for estimator {estimator}.")
+
+
+class LazyCandidates:
+    """Candidates that are created in groups, when the first one of a group is requested.
+
+    The groups are created in a fixed order, so that candidates depend only on the seed and on the
+    scores.
+
+    Parameters
+    ----------
+    n_most : int
+        Maximum number of candidates.
+    more : callable
+        Returns the candidates of the next group.
+    """
+
+    def __init__(self, n_most: int, more: Callable[[], Sequence[Params]]) -> None:
+        self._n_most, self._more = n_most, more
+        self._known: list[Params] = []
+
+    def ensure(self, arm: int) -> None:
+        """Create the candidates up to the group of an arm, unless they exist already."""
+        while arm >= len(self._known):
+            self._known += self._more()
+
+    def __len__(self) -> int:
+        return self._n_most
+
+    def __getitem__(self, arm: int) -> Params:
+        return self._known[arm]
+
+    def __iter__(self) -> Iterator[Params]:
+        """Yield the candidates that exist."""
+        return iter(self._known)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the candidates that exist, without what creates them."""
+        return {**vars(self), "_more": None}
+
+
+@dataclass
+class CandidateSource:
+    """Creates the candidates of a growing policy by a sampler, after the initial ones."""
+
+    sampler: Sampler
+    """Creates the candidates."""
+    told: Told
+    """The candidates so far and their scores."""
+    seed: list[int]
+    """Seed of the sampler. It is combined with the number of the group."""
+    initial: Sequence[Params]
+    """The first candidates."""
+    policy: Any = None
+    state: Any = None
+    """The policy and its state, from the start of the search on."""
+    n_groups: int = 0
+    """Number of groups so far."""
+
+    @classmethod
+    def over(
+        cls, space: SearchSpace, sampler: Sampler, rng: np.random.RandomState
+    ) -> CandidateSource:
+        """Return the source for a search space, with a seed from a generator."""
+        seed = rng.randint(2**31 - 1, size=4).tolist()
+        return cls(sampler, Told(Space.of(space.distributions)), seed, space.initial)
+
+    def examples(self) -> list[Params]:
+        """Return the initial candidates, random ones, and a proposal without scores."""
+        trial, space = np.random.default_rng(0), self.told.space
+        drawn = [space.draw(trial) for _ in range(N_TRIED)]
+        return [*self.initial, *drawn, *self._proposed(Told(space), 1, trial)]
+
+    def more(self) -> Sequence[Params]:
+        """Return the candidates of the next group."""
+        arms = self.policy.arms_wanted(self.state)[self.n_groups]
+        for level_scores in self.policy.scores(self.state):
+            for arm, mean in zip(level_scores.arms, level_scores.means, strict=True):
+                self.told.tell(int(arm), level_scores.level, float(mean))
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.n_groups,)))
+        first = list(self.initial[arms.start : arms.stop])
+        for params in first:
+            self.told.add(params)
+        made = self._proposed(self.told, len(arms) - len(first), rng)
+        for params in made:
+            self.told.add(params)
+        self.n_groups += 1
+        return [*first, *made]
+
+    def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
+        if n == 0:
+            return []
+        made = list(self.sampler.propose(told, n, rng))
+        if len(made) != n or not all(isinstance(params, dict) for params in made):
+            raise ValueError(
+                f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "
+                f"candidate; got {made!r}."
+            )
+        return made
+
+
+@dataclass
+class PointSource:
+    """Returns the candidates at the points that a policy creates itself, one by one."""
+
+    space: Space
+    policy: Any = None
+    state: Any = None
+    """The policy and its state, from the start of the search on."""
+    n_points: int = 0
+
+    def examples(self) -> list[Params]:
+        """Return random candidates."""
+        trial = np.random.default_rng(0)
+        return [self.space.draw(trial) for _ in range(N_TRIED)]
+
+    def more(self) -> Sequence[Params]:
+        """Return the next candidate."""
+        point = self.policy.points(self.state)[self.n_points]
+        self.n_points += 1
+        return [self.space.params_at(point)]
+
+
+Source = CandidateSource | PointSource
+
+
+def make_source(
+    policy: BasePolicy, space: SearchSpace, sampler: Sampler | None, rng: np.random.RandomState
+) -> Source | None:
+    """Return what creates candidates during a search; None if they are drawn before."""
+    if policy.describe().n_dimensions is not None:
+        return PointSource(Space.of(space.distributions))
+    if isinstance(policy, GrowsArms):
+        return CandidateSource.over(space, sampler or RandomSampler(), rng)
+    return None
