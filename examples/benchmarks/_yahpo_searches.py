@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import RandomizedSearchCV
 
 from sklearn_halving import (
+    AdaptiveSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
@@ -76,7 +77,6 @@ def hyperband(**options: Any) -> Runner:
             min_resources=1,
             max_resources=LARGEST,
             n_loops=int(np.ceil(task.budgets[-1] / OF_LOOP)) + 1,
-            early_splits=1,
             cv=task.cv,
             refit=False,
             random_state=seed,
@@ -119,14 +119,12 @@ def anew(
     return [_own(search.fit(task.X, task.y).best_params_) for search in searches]
 
 
-def of_budget(
-    search: type[BaseEstimator], n_candidates: int | str | None, **options: Any
-) -> Runner:
-    """Return a search run anew for each budget; None is a candidate for each fit of the budget."""
+def of_budget(search: type[BaseEstimator], **options: Any) -> Runner:
+    """Return a search run anew for each budget."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
         def make(budget: int) -> BaseEstimator:
-            own = {"n_fits": budget, "n_candidates": n_candidates or budget, "random_state": seed}
+            own = {"n_fits": budget, "random_state": seed}
             return search(task.estimator, task.scenario.space, **own, **options)
 
         return anew(task, task.budgets, make)
@@ -154,9 +152,10 @@ def halving(task: Task, seed: int) -> list[Params | None]:
 
 
 SEARCHES: dict[str, Runner] = {
+    "AdaptiveSearchCV": of_budget(AdaptiveSearchCV),
     "HyperbandSearchCV": hyperband(),
-    "BayesGapSearchCV": of_budget(BayesGapSearchCV, "auto"),
-    "VarianceHalvingSearchCV": of_budget(VarianceHalvingSearchCV, "exhaust"),
+    "BayesGapSearchCV": of_budget(BayesGapSearchCV),
+    "VarianceHalvingSearchCV": of_budget(VarianceHalvingSearchCV),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search,
 }

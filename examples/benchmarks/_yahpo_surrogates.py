@@ -17,6 +17,8 @@ import numpy as np
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator
 
+from sklearn_halving.samplers import Space
+
 LARGEST = 27
 """Level of a full fit; the others are shares of it."""
 NUMBERS = {
@@ -112,6 +114,21 @@ class Scenario:
             for value in of_name[parent]
         ]
 
+    @cached_property
+    def middle(self) -> dict[str, Any]:
+        """The middle of the range of each parameter."""
+        spaces = [Space.of(one_dict) for one_dict in reversed(self.space)]
+        middles = [space.params_at(np.full(space.n_dimensions, 0.5)) for space in spaces]
+        return {name: value for params in middles for name, value in params.items()}
+
+    def active(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that no parent switches off."""
+        for one_dict in self.space:
+            fixed = {n: v[0] for n, v in one_dict.items() if isinstance(v, list) and len(v) == 1}
+            if all(params[name] == value for name, value in fixed.items()):
+                return {name: params[name] for name in one_dict}
+        raise ValueError(f"{params} are in no part of the space.")
+
     def accuracy(self, data_set: str, candidates: list[dict[str, Any]], level: int) -> np.ndarray:
         """Return the accuracy of candidates after a share of the epochs, or on one of the rows."""
         codes = np.zeros((len(candidates), 1 + len(self._categories)), dtype=np.int32)
@@ -156,6 +173,8 @@ def _values(parameter: dict[str, Any]) -> Any:
 class Surrogate(BaseEstimator):
     """An estimator with the parameters of a surrogate, whose score is its prediction.
 
+    As it is, it has the middle of each range.
+
     With ``noise`` the score of a split has an error that all candidates share, of standard
     deviation .010, and one of its own, of standard deviation .006 times a factor between .5 and 2
     that belongs to the candidate; both in units of the accuracy, from 0 to 1.
@@ -177,8 +196,7 @@ class Surrogate(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("scenario", "data_set", "level", "noise")}
-        names = [p["name"] for p in self.scenario.parameters] if self.scenario else []
-        return {**own, **dict.fromkeys(names), **self._params}
+        return {**own, **(self.scenario.middle if self.scenario else {}), **self._params}
 
     def set_params(self, **params: Any) -> Surrogate:
         for name, value in params.items():
@@ -189,7 +207,7 @@ class Surrogate(BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> Surrogate:
-        given = {name: value for name, value in self._params.items() if value is not None}
+        given = self.scenario.active({**self.scenario.middle, **self._params})
         [value] = self.scenario.accuracy(self.data_set, [given], self.level)
         self.value_ = value / 100 if self.scenario.name == "lcbench" else value
         self.digest_ = crc32(repr(sorted(given.items())).encode())

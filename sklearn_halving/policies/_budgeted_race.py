@@ -24,6 +24,8 @@ from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 KEEPS = 9
 """One of this many screened arms is pulled at the largest level."""
+MOST_WAITING = 100
+"""Number of screened arms that may still be pulled in full."""
 MAX_SCREENING_COST = 0.25
 """Screening is used if it costs at most this share of a pull at the largest level."""
 N_MEASURED = 3
@@ -47,6 +49,8 @@ N_SETTLED = 300
 N_DOUBTS = 3
 """If so many arms fail on the split on which arms are compared, and none succeeds, another split
 takes its place."""
+MAX_FAILED = 10
+"""Give up after this many failed arms without a success."""
 MAX_SPLITS = 25
 """Maximum number of splits of an arm, if there is no limit to them."""
 
@@ -119,8 +123,8 @@ class BudgetedRace(SeparateGames):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description of the policy."""
-        description = replace(super().describe(problem), plays_levels=True)
-        if problem is None or self.n_pulls is None:
+        description = replace(super().describe(problem), max_pulls=None, plays_levels=True)
+        if problem is None or self.n_pulls is None or self.screening_level is not None:
             return description
         n_all = problem.n_arms * (problem.max_repetitions or MAX_SPLITS)
         return replace(description, max_pulls=min(self.n_pulls, n_all), is_exact=True)
@@ -163,15 +167,19 @@ class RaceGame:
             if rules.n_pulls is None
             else PullCosts(self.top, rules.n_pulls)
         )
+        self.most_in_flight = inf if rules.n_pulls is None else rules.pulls_in_flight
         self.first = 0
         """The split on which new arms are compared."""
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
         self.failed: set[int] = set()
+        self.dropped: set[int] = set()
         self.screened: dict[int, float] = {}
         self.full: dict[int, dict[int, float]] = {}
+        self.scored: set[int] = set()
+        """The splits on which an arm has a reward."""
         self.doubtful: dict[int, set[int]] = {}
-        """For each split on which no arm has a reward, the arms that failed there."""
+        """For each of the other splits, the arms that failed there."""
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
@@ -184,7 +192,8 @@ class RaceGame:
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return up to ``max_pulls`` pulls."""
         pulls: list[Pull] = []
-        while len(pulls) < max_pulls and (pull := self._decided()) is not None:
+        room = min(max_pulls, self.most_in_flight - len(self.in_flight))
+        while len(pulls) < room and (pull := self._decided()) is not None:
             self._next = None
             self.in_flight[pull] = None
             self.costs.open(pull, is_again=pull.arm in self.full)
@@ -202,9 +211,9 @@ class RaceGame:
         elif isnan(reward):
             self._take_failure(arm, split)
         else:
-            self.full.setdefault(arm, {})[split] = reward
-            self._fail(self.doubtful.pop(split, set()))
-        self.costs.close(pull, is_new=is_first and level == self.top and arm in self.full)
+            self._take_reward(arm, split, reward)
+        if not isnan(reward):
+            self.costs.close(pull, is_new=is_first and level == self.top)
         if level == self.low:
             self._close(arm)
         elif self.low and is_first and self._is_unsure_of(arm):
@@ -216,11 +225,8 @@ class RaceGame:
         return not self.in_flight and self._decided() is None
 
     def out(self) -> list[int]:
-        """Return the arms of which no model is needed."""
-        waiting = {pull.arm for pull in (*self._queue, *self.in_flight)}
-        waiting.update(*(arms for arms, _ in self._screens))
-        waiting.update(self._ranked(self._pool)[: KEEPS + self._n_due])
-        return [arm for arm in range(self.n_arms) if arm not in waiting]
+        """Return the arms that failed, and those that are far from the best screened ones."""
+        return [*self.failed, *self.dropped]
 
     def best(self) -> int:
         """Return the leader; before any full pull, the best arm at the screening level."""
@@ -239,17 +245,35 @@ class RaceGame:
         if arm not in self.full:  # else, its full pull counts
             self._fail({arm})
 
+    def _take_reward(self, arm: int, split: int, reward: float) -> None:
+        self.full.setdefault(arm, {})[split] = reward
+        self.scored.add(split)
+        self._fail(self.doubtful.pop(split, set()))
+        if self.first not in self.scored:
+            self.first = split
+        if self.doubtful:
+            self._retry()
+
     def _take_failure(self, arm: int, split: int) -> None:
         """Note that a full pull failed: because of the arm, or because of the split."""
-        if any(split in rewards for rewards in self.full.values()):
+        if split in self.scored:
             self._fail({arm})
             return
         self.doubtful.setdefault(split, set()).add(arm)
-        has_others = len(self.doubtful) < min(self.n_splits, MAX_SPLITS)
-        if split == self.first and len(self.doubtful[split]) >= N_DOUBTS and has_others:
-            self.first = next(s for s in range(self.n_splits) if s not in self.doubtful)
-            again = (Pull(arm, self.top, self.first) for arm in sorted(self.doubtful[split]))
-            self._queue.extend(again)
+        others = [s for s in range(min(self.n_splits, MAX_SPLITS)) if s not in self.doubtful]
+        has_doubts = len(self.doubtful.get(self.first, ())) >= min(N_DOUBTS, self.n_arms)
+        if has_doubts and others:
+            self.first = others[0]
+        if self.full or (has_doubts and self.n_created == self.n_arms):
+            self._retry()
+
+    def _retry(self) -> None:
+        """Plan pulls, on the split on which arms are compared, of arms that failed elsewhere."""
+        known = self.full.keys() | self.failed | self.doubtful.get(self.first, set())
+        arms = set().union(*self.doubtful.values()) - known
+        pulls = (Pull(arm, self.top, self.first) for arm in sorted(arms))
+        planned = self._queue + deque(self.in_flight)
+        self._queue.extend(pull for pull in pulls if pull not in planned)
 
     def _fail(self, arms: set[int]) -> None:
         self.failed |= arms
@@ -309,10 +333,9 @@ class RaceGame:
         return self._next
 
     def _fails(self) -> bool:
-        """Return whether arms failed on every split, and none succeeded."""
-        is_all = len(self.doubtful) == min(self.n_splits, MAX_SPLITS)
-        has_doubts = all(len(arms) >= N_DOUBTS for arms in self.doubtful.values())
-        return is_all and has_doubts and not (self.full or self.screened)
+        """Return whether so many arms failed, and none succeeded, that the race is given up."""
+        n_failed = len(self.failed.union(*self.doubtful.values()))
+        return n_failed >= MAX_FAILED and not (self.full or self.screened)
 
     def _first_arm(self) -> Pull | None:
         """Return a full pull of the first arm."""
@@ -404,6 +427,9 @@ class RaceGame:
             arms.discard(arm)
             if not arms:
                 self._n_due += n_promoted
+                rest = self._ranked(self._pool)[MOST_WAITING:]
+                self.dropped.update(rest)
+                self._pool.difference_update(rest)
         self._screens = [screen for screen in self._screens if screen[0]]
 
     def _loop(self, n_reserved: int) -> Pull | None:
@@ -486,7 +512,8 @@ class RaceGame:
             (
                 split
                 for split in others
-                if arm not in self.doubtful.get(split, ())
+                if len(self.doubtful.get(split, ())) < N_DOUBTS
+                and arm not in self.doubtful.get(split, ())
                 and Pull(arm, self.top, split) not in self.in_flight
             ),
             None,

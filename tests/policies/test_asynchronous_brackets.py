@@ -8,7 +8,6 @@ import pytest
 from sklearn_halving.policies import (
     AsynchronousBrackets,
     FiniteHorizonHalving,
-    GridHalving,
     Hyperband,
     Problem,
     Pull,
@@ -48,12 +47,6 @@ def test_a_place_is_not_given_away_before_the_arms_in_front_are_known() -> None:
     assert [pull.arm for pull in asked(WIDE, state, 3)] == [0, 5, 8]
 
 
-def test_the_arms_of_a_grid_start_in_the_order_of_the_tie_break() -> None:
-    policy = AsynchronousBrackets(GridHalving(8, 1))
-    state = policy.start(Problem(8, 1, 8, 1, tie_break=(5, 3, 8, 1, 2, 7, 6, 4)))
-    assert [pull.arm for pull in asked(policy, state, 8)] == [3, 4, 1, 7, 0, 6, 5, 2]
-
-
 @pytest.mark.parametrize("n_workers", [1, 3, 20, 500])
 def test_the_pulls_do_not_depend_on_the_number_of_workers_and_their_order(n_workers: int) -> None:
     policy = AsynchronousBrackets(Hyperband(n_loops=2))
@@ -76,5 +69,3 @@ def test_the_pulls_do_not_depend_on_the_number_of_workers_and_their_order(n_work
 def test_what_plans_no_brackets_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^brackets must be a policy that plans brackets"):
         AsynchronousBrackets(SuccessiveRejects(10))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"races=False"):
-        AsynchronousBrackets(Hyperband(races=True, brackets_in_play=2))

@@ -176,7 +176,8 @@ class BracketPlay:
                 if rung.leader is None:  # it decides nothing
                     rung.waiting = [(0.0, 0, arm) for arm in sorted(rung.means)]
                 self._fill(place + 1)
-                self.alive[[arm for *_, arm in rung.waiting]] = False
+                out = [arm for arm in rung.means if self._group_of[arm].rung is rung]
+                self.alive[out] = False
                 self.n_closed += 1
 
     def _is_complete(self, place: int) -> bool:
@@ -185,12 +186,9 @@ class BracketPlay:
 
     def _judge(self, group: Group) -> None:
         """Let the arms of a group that have not failed wait for their promotion."""
-        rung, keys = group.rung, group.keys or []
-        rung.n_judged += len(group.arms)
-        for key in keys:
-            heappush(rung.waiting, key)
-        self.alive[group.arms] = False
-        self.alive[[arm for *_, arm in keys]] = rung is not self.rungs[-1]
+        group.rung.n_judged += len(group.arms)
+        for key in group.keys or ():
+            heappush(group.rung.waiting, key)
 
     def _fill(self, place: int) -> None:
         """Promote the best arms that wait below a rung, as many as it has places.
@@ -204,6 +202,4 @@ class BracketPlay:
             if not self._is_complete(place - 1):
                 n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
             n = min(len(below.waiting), n_places - rung.n_entered)
-            arms = [heappop(below.waiting)[-1] for _ in range(n)]
-            self.alive[arms] = True
-            self._enter(place, arms)
+            self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])

@@ -1,4 +1,4 @@
-"""Halving in loops that are planned from measured times, on a virtual clock."""
+"""The race of new arms: on a virtual clock, and within a budget of pulls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sklearn_halving.policies import Problem, Pull, Pulls
-from sklearn_halving.policies.timed._standing import Standing
-from sklearn_halving.policies.timed._timed_halving import TimedHalving
+from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls, UniformAllocation
+from sklearn_halving.policies.noise._leaderboard import Leaderboard
+from sklearn_halving.simulation import GaussianArms, simulate
 
 TOP, LOW = 90, 10
 SPLITS = (0, 1, 2, 3, 4)
@@ -31,10 +31,14 @@ class Play:
         return [pull for pull in self.pulls if pull.level == level]
 
 
+def timed(n_workers, refit_cost):
+    return BudgetedRace(screening_level=LOW, pulls_in_flight=n_workers, refit_cost=refit_cost)
+
+
 def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.01):
     """Play with full pulls of a second, or 0.7 on further splits; screening takes ``share``."""
     quality = np.random.default_rng(0).random(n_arms)
-    policy = TimedHalving(LOW, n_workers=n_workers, refit_cost=1.25)
+    policy = timed(n_workers, 1.25)
     state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
 
     def seconds_of(pull):
@@ -55,10 +59,10 @@ def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.0
         now, _, pull = heapq.heappop(running)
         found.idle += (n_workers - n_running) * (now - before)
         found.log.append((pull, seconds_of(pull), budget - now))
-        policy.charge(state, pull, seconds_of(pull), budget - now, n_workers)
+        policy.record_time(state, pull, seconds_of(pull), budget - now, n_workers)
         policy.tell(state, Pulls.of(pull), np.array([reward_of(pull)]))
     found.arm, found.seconds = int(policy.recommend(state)), now
-    found.ended_by, found.rungs = policy.ended_by(state), policy.rungs_before(state, 0)
+    found.ended_by, found.rungs = policy.ended_by(state), policy.scores(state)
     found.regret = float(quality.max() - quality[found.arm])
     return found
 
@@ -115,13 +119,13 @@ def test_workers_do_not_wait(n_workers):
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_decisions_depend_on_the_told_times_alone(n_workers):
     found = play(40.0, n_workers=n_workers)
-    policy = TimedHalving(LOW, n_workers=n_workers, refit_cost=1.25)
+    policy = timed(n_workers, 1.25)
     state, asked = policy.start(Problem(5000, LOW, TOP, len(SPLITS))), []
     quality = np.random.default_rng(0).random(5000)
     for n_told, (pull, seconds, left) in enumerate(found.log):
         policy.is_finished(state)
         asked += policy.ask(state, n_workers - (len(asked) - n_told)).each()
-        policy.charge(state, pull, seconds, left, n_workers)
+        policy.record_time(state, pull, seconds, left, n_workers)
         noise = 0.01 * np.random.default_rng([0, *pull]).standard_normal()
         policy.tell(state, Pulls.of(pull), np.array([quality[pull.arm] + noise]))
     assert asked == found.pulls
@@ -129,19 +133,19 @@ def test_decisions_depend_on_the_told_times_alone(n_workers):
 
 
 def test_more_time_goes_on_where_the_play_ended():
-    policy = TimedHalving(LOW)
+    policy = timed(1, 0.0)
     state = policy.start(Problem(500, LOW, TOP, 5))
     n_pulls = Counter()
     for session, left in enumerate([6.0, 60.0]):
-        policy.charge(state, None, 0.0, left, 1)
+        policy.record_time(state, None, 0.0, left, 1)
         while not policy.is_finished(state):
             (pull,) = policy.ask(state, 1).each()
             left -= pull.level / TOP
             n_pulls[session] += 1
-            policy.charge(state, pull, pull.level / TOP, left, 1)
+            policy.record_time(state, pull, pull.level / TOP, left, 1)
             policy.tell(state, Pulls.of(pull), np.array([float(pull.arm % 7)]))
     assert n_pulls[1] >= 5
-    assert max(map(len, policy.arrivals(state))) < 50  # loops are as large as for 66 seconds
+    assert max(map(len, policy.arms_wanted(state))) < 50  # loops are as large as for 66 seconds
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
@@ -172,6 +176,7 @@ def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
         assert all((rung.means[np.isfinite(rung.means)] > 0).all() for rung in found.rungs)
     found = play(30.0, reward=lambda pull: np.nan)
     assert (found.arm, len(found.pulls)) == (-1, 10)
+    assert found.ended_by == ("all of the first fits failed",)
 
 
 def test_equal_arms_count_once():
@@ -180,7 +185,7 @@ def test_equal_arms_count_once():
     copies = np.repeat(table[:1], 30, axis=0)
     copies[10:, 2:], copies[20:, 1:] = np.nan, np.nan
     twice = np.concatenate([table, copies])
-    alone, with_copies = (Standing.of(np.arange(len(t)), t) for t in (table, twice))
+    alone, with_copies = (Leaderboard.of(np.arange(len(t)), t) for t in (table, twice))
     assert with_copies.noise == pytest.approx(alone.noise)
     assert with_copies.mean[:10] == pytest.approx(alone.mean)
 
@@ -188,9 +193,9 @@ def test_equal_arms_count_once():
 def test_split_effects_do_not_decide():
     # The second arm was only pulled on the first split, which is an easy one. The last diverged.
     table = np.array([[7, 3, 3], [8.8, np.nan, np.nan], [9, 5, 5], [9.5, -1e30, np.nan]])
-    standing = Standing.of(np.arange(4), table)
-    assert standing.leader == 2
-    assert standing.adjusted[1] < standing.adjusted[2]
+    board = Leaderboard.of(np.arange(4), table)
+    assert board.leader == 2
+    assert board.adjusted[1] < board.adjusted[2]
 
 
 def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():
@@ -204,3 +209,72 @@ def test_a_first_arm_that_was_not_screened_is_not_left_for_worse_ones():
     found = play(2.3, n_workers=2, share=0.3, reward=lambda p: float(p.arm == 0))
     assert len(found.at(LOW)) > 2
     assert found.arm == 0
+
+
+def play_pulls(policy, n_arms, reward, n_splits=5):
+    """Play with as many pulls in flight as the policy allows, told oldest first."""
+    state = policy.start(Problem(n_arms, max_repetitions=n_splits))
+    pulls, untold = [], []
+    while not policy.is_finished(state):
+        asked = list(policy.ask(state, 10).each())
+        pulls, untold = pulls + asked, untold + asked
+        oldest = untold.pop(0)
+        policy.tell(state, Pulls.of(oldest), np.array([reward(oldest)]))
+    return pulls, int(policy.recommend(state))
+
+
+def noise(pull, sd=1.0):
+    return sd * float(np.random.default_rng([1, *pull]).standard_normal())
+
+
+@pytest.mark.parametrize("n_in_flight", [1, 4, 8])
+def test_all_of_a_budget_of_pulls_is_used_and_the_winner_has_half_of_the_most_splits(n_in_flight):
+    for seed in range(10):
+        means = np.random.default_rng(seed).normal(size=60)
+        policy = BudgetedRace(60, pulls_in_flight=n_in_flight)
+        pulls, best = play_pulls(policy, 60, lambda p, m=means: m[p.arm] + noise(p, 0.5))
+        n_pulls = Counter(pull.arm for pull in pulls)
+        assert len(set(pulls)) == 60
+        assert 2 * n_pulls[best] >= max(n_pulls.values())
+
+
+def test_a_budget_that_covers_all_arms_ends_with_all_of_them_on_all_splits():
+    for n_pulls in (30, 45):
+        pulls, best = play_pulls(BudgetedRace(n_pulls), 6, lambda p: float(p.arm == 2) + noise(p))
+        assert sorted(set(pulls)) == [Pull(arm, 1, split) for arm in range(6) for split in range(5)]
+
+
+def test_splits_that_are_hard_for_all_do_not_matter():
+    effect = 100 * np.random.default_rng(0).standard_normal(5)
+    quality = np.random.default_rng(1).permutation(20) / 20
+    reward = lambda p: effect[p.repetition] + quality[p.arm] + noise(p, 0.01)  # noqa: E731
+    assert quality[play_pulls(BudgetedRace(60), 20, reward)[1]] == quality.max()
+
+
+@pytest.mark.parametrize("n_in_flight", [1, 3])
+@pytest.mark.parametrize("broken", [0, 1, 3])
+def test_a_split_on_which_every_arm_fails_costs_a_few_pulls(n_in_flight, broken):
+    policy = BudgetedRace(60, pulls_in_flight=n_in_flight)
+    pulls, best = play_pulls(
+        policy, 20, lambda p: np.nan if p.repetition == broken else -abs(p.arm - 7.0)
+    )
+    assert best == 7
+    assert sum(pull.repetition == broken for pull in pulls) <= 5 + n_in_flight
+
+
+def test_arms_that_fail_are_out_also_if_they_come_first():
+    def reward(pull):
+        return np.nan if pull.arm < 6 else -abs(pull.arm - 14.0) + 0.001 * pull.repetition
+
+    pulls, best = play_pulls(BudgetedRace(60), 20, reward)
+    assert best == 14
+    assert max(Counter(pull.arm for pull in pulls if pull.arm < 6).values()) <= 2
+
+
+def test_finds_better_arms_than_equal_shares():
+    """Forty arms, 120 pulls: three for each, where poor arms get only one or two in a race."""
+    arms = GaussianArms(means=np.zeros(40), mean_sd=1.0, sds=1.0)
+    race = simulate(BudgetedRace(120), arms, n_problems=100).simple_regret
+    uniform = simulate(UniformAllocation(120), arms, n_problems=200).simple_regret
+    error = np.hypot(race.standard_error, uniform.standard_error)
+    assert race.value < uniform.value - 2 * error
