@@ -7,6 +7,7 @@ A comment on each name says why it is needed and when it can be removed, as in
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, Future
@@ -159,6 +160,25 @@ class JoblibSession:
         if self.library != "dask":
             return self.shares_memory
         return str(getattr(self.client.scheduler, "address", "")).startswith("inproc:")
+
+    def threads_of_fit(self, limit: int | None) -> int | None:
+        """Return the number of threads of a fit: its share of the cores; None if that is all.
+
+        ``limit`` is the number of threads of the fit that this search is part of.
+        """
+        from joblib import cpu_count
+
+        if inner := getattr(self._backend, "inner_max_num_threads", None):
+            return int(inner)
+        if limit is None and self._backend.nesting_level:
+            # In a worker of loky, joblib has set the variable. In other workers, it is not known
+            # how many there are.
+            limit = int(os.environ.get("OMP_NUM_THREADS", "1"))
+        if not self.can_submit:
+            return limit
+        if self.library != "joblib":  # clusters give each task one core
+            return 1
+        return max(1, (limit or cpu_count()) // self.n_workers)
 
     @property
     def library(self) -> str:

@@ -22,6 +22,7 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
     safe_split,
 )
+from sklearn_halving.execution._threads import limited_n_jobs
 from sklearn_halving.execution._types import (
     EvaluationTask,
     Fold,
@@ -134,22 +135,29 @@ def arm_estimator(task: EvaluationTask, pull: Pull) -> Estimator:
     params = {name: cloned(value) for name, value in task.candidates[pull.arm].items()}
     set_params(estimator, params)
     set_params(estimator, task.resource.rescaled(estimator, pull.level, task.max_level))
-    if task.seed is not None:
-        _seed_random_states(estimator, task.seed, pull.arm, pull.repetition)
+    if task.seed is not None or task.n_threads is not None:
+        given = all_params(estimator)
+        changed = {} if task.seed is None else _random_states(given, task.seed, pull)
+        if task.n_threads is not None:
+            changed |= limited_n_jobs(estimator, given, task.n_threads)
+        set_params(estimator, changed)
     return estimator
 
 
-def _seed_random_states(estimator: Estimator, seed: np.random.SeedSequence, *key: int) -> None:
-    """Set every ``random_state`` that is None to a number that depends only on the key."""
+def _random_states(params: Params, seed: np.random.SeedSequence, pull: Pull) -> Params:
+    """Return every ``random_state`` that is None as a number that depends on arm and split."""
     unset = sorted(
         name
-        for name, value in all_params(estimator).items()
+        for name, value in params.items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
-    if unset:
-        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
-        numbers = stream.generate_state(len(unset)) >> 1
-        set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
+    if not unset:
+        return {}
+    stream = np.random.SeedSequence(
+        seed.entropy, spawn_key=(*seed.spawn_key, pull.arm, pull.repetition)
+    )
+    numbers = stream.generate_state(len(unset)) >> 1
+    return dict(zip(unset, numbers.tolist(), strict=True))
 
 
 def _part(

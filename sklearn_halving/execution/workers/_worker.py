@@ -22,6 +22,7 @@ from sklearn import config_context
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
+from sklearn_halving.execution._threads import fit_threads
 from sklearn_halving.execution._types import EvaluationTask, Job, Result
 
 MAPPED_BYTES = 2**20
@@ -178,7 +179,7 @@ class ChunkResult(NamedTuple):
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
     with config_context(**task.config):
-        return _evaluated(jobs, partial(evaluate, task))
+        return _evaluated(task, jobs, evaluate)
 
 
 def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
@@ -194,7 +195,7 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     task = replace(task, candidates=candidates)
     with config_context(**task.config), warnings.catch_warnings():
         warnings.filters[:] = filters  # type: ignore[index]
-        done = _evaluated(jobs, partial(_evaluate_remotely, task))
+        done = _evaluated(task, jobs, _evaluate_remotely)
     if (error := done.error) is None:
         return done
     text = "".join(format_exception(error))
@@ -206,13 +207,16 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     return done._replace(error=error)
 
 
-def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
+def _evaluated(
+    task: EvaluationTask, jobs: list[Job], evaluate_job: Callable[[EvaluationTask, Job], Result]
+) -> ChunkResult:
     results: list[Result] = []
-    for job in jobs:
-        try:
-            results.append(evaluate_job(job))
-        except Exception as error:  # noqa: BLE001 - raised by the search
-            return ChunkResult(results, error)
+    with fit_threads(task.n_threads):
+        for job in jobs:
+            try:
+                results.append(evaluate_job(task, job))
+            except Exception as error:  # noqa: BLE001 - raised by the search
+                return ChunkResult(results, error)
     return ChunkResult(results)
 
 
