@@ -171,9 +171,9 @@ class JoblibSession:
         if inner := getattr(self._backend, "inner_max_num_threads", None):
             return int(inner)
         if limit is None and self._backend.nesting_level:
-            # In a worker of loky, joblib has set the variable. In other workers, it is not known
-            # how many there are.
-            limit = int(os.environ.get("OMP_NUM_THREADS", "1"))
+            # In a worker of loky, joblib has set the variable. Otherwise it is not known how many
+            # workers there are. OpenMP also allows a list.
+            limit = int(os.environ.get("OMP_NUM_THREADS", "1").partition(",")[0])
         if not self.can_submit:
             return limit
         if self.library != "joblib":  # clusters give each task one core

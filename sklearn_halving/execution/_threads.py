@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -28,7 +28,7 @@ def _loaded_libraries(n_modules: int) -> list[Any]:
 
 
 @contextmanager
-def _at_most(n_threads: int, *user_apis: Literal["blas", "openmp"]) -> Iterator[None]:
+def _at_most(n_threads: int, *user_apis: str) -> Iterator[None]:
     """Limit libraries. ``ThreadpoolController.limit`` does the same, but takes longer.
 
     OpenMP has a limit for each thread. BLAS has one for all of the process, which is set in the
@@ -52,12 +52,9 @@ def _at_most(n_threads: int, *user_apis: Literal["blas", "openmp"]) -> Iterator[
 @contextmanager
 def fit_threads(n_threads: int | None) -> Iterator[None]:
     """Return a context in which the fits of this thread use at most ``n_threads``; None: any."""
-    if n_threads is None:
-        yield
-        return
     token = FIT_THREADS.set(n_threads)
     try:
-        with _at_most(n_threads, "blas", "openmp"):
+        with nullcontext() if n_threads is None else _at_most(n_threads, "blas", "openmp"):
             yield
     finally:
         FIT_THREADS.reset(token)
@@ -71,7 +68,8 @@ def one_blas_thread() -> AbstractContextManager[None]:
     return _at_most(1, "blas")
 
 
-N_JOBS_NAMES: dict[Library, tuple[str, ...]] = {
+N_JOBS_NAMES: dict[Library | None, tuple[str, ...]] = {
+    None: ("n_jobs",),
     "lightgbm": ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads"),
     "xgboost": ("n_jobs", "nthread"),
     "catboost": ("thread_count",),
@@ -89,12 +87,12 @@ def limited_n_jobs(estimator: Estimator, params: Params, n_threads: int) -> Para
     n_used: dict[str, int] = {}
     for prefix in ("", *sorted(parts)):
         library = boosting_library(parts.get(prefix, estimator))
-        names = ("n_jobs",) if library is None else N_JOBS_NAMES[library]
-        given = {prefix + name: params[prefix + name] for name in names if prefix + name in params}
-        n_asked = int(max((number_of(value) or 0 for value in given.values()), default=0))
+        names = [prefix + name for name in N_JOBS_NAMES[library]]
+        given = [name for name in names if name in params]
+        n_asked = int(max((number_of(params[name]) or 0 for name in given), default=0))
         if n_asked < 0 or (n_asked == 0 and library is not None):
             n_above = prod(n for above, n in n_used.items() if prefix.startswith(above))
             n_asked = max(1, n_threads // n_above)
-            limited |= dict.fromkeys(given or [prefix + names[0]], n_asked)
+            limited |= dict.fromkeys(given or names[:1], n_asked)
         n_used[prefix] = max(1, n_asked)
     return limited
