@@ -153,10 +153,8 @@ def _random_states(params: Params, seed: np.random.SeedSequence, pull: Pull) -> 
     )
     if not unset:
         return {}
-    stream = np.random.SeedSequence(
-        seed.entropy, spawn_key=(*seed.spawn_key, pull.arm, pull.repetition)
-    )
-    numbers = stream.generate_state(len(unset)) >> 1
+    key = (*seed.spawn_key, pull.arm, pull.repetition)
+    numbers = np.random.SeedSequence(seed.entropy, spawn_key=key).generate_state(len(unset)) >> 1
     return dict(zip(unset, numbers.tolist(), strict=True))
 
 

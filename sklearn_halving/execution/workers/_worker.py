@@ -178,8 +178,8 @@ class ChunkResult(NamedTuple):
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
-    with config_context(**task.config):
-        return _evaluated(task, jobs, evaluate)
+    with config_context(**task.config), fit_threads(task.n_threads):
+        return _evaluated(jobs, partial(evaluate, task))
 
 
 def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
@@ -193,9 +193,9 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     jobs, candidates = pickle.loads(memoryview(chunk))
     task, filters = unpack(token, arrays)
     task = replace(task, candidates=candidates)
-    with config_context(**task.config), warnings.catch_warnings():
+    with config_context(**task.config), warnings.catch_warnings(), fit_threads(task.n_threads):
         warnings.filters[:] = filters  # type: ignore[index]
-        done = _evaluated(task, jobs, _evaluate_remotely)
+        done = _evaluated(jobs, partial(_evaluate_remotely, task))
     if (error := done.error) is None:
         return done
     text = "".join(format_exception(error))
@@ -207,16 +207,13 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     return done._replace(error=error)
 
 
-def _evaluated(
-    task: EvaluationTask, jobs: list[Job], evaluate_job: Callable[[EvaluationTask, Job], Result]
-) -> ChunkResult:
+def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
     results: list[Result] = []
-    with fit_threads(task.n_threads):
-        for job in jobs:
-            try:
-                results.append(evaluate_job(task, job))
-            except Exception as error:  # noqa: BLE001 - raised by the search
-                return ChunkResult(results, error)
+    for job in jobs:
+        try:
+            results.append(evaluate_job(job))
+        except Exception as error:  # noqa: BLE001 - raised by the search
+            return ChunkResult(results, error)
     return ChunkResult(results)
 
 
