@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import joblib
+
 # A batch of calls with the nested backend, as the `submit` of joblib's backends expects it. It
 # is not documented, although its name has no underscore. Can be removed when joblib can add
 # tasks to a running call. (A generator of tasks cannot wait for a result, because joblib holds
@@ -110,9 +112,7 @@ class JoblibSession:
     def __enter__(self) -> JoblibSession:
         # scikit-learn's Parallel is not used: it warns about tasks that are not created with
         # its `delayed`. The workers set scikit-learn's configuration themselves.
-        from joblib import Parallel
-
-        self._parallel = Parallel(n_jobs=self._n_jobs)
+        self._parallel = joblib.Parallel(n_jobs=self._n_jobs)
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()
@@ -166,8 +166,6 @@ class JoblibSession:
 
         ``limit`` is the number of threads of the fit that this search is part of.
         """
-        from joblib import cpu_count
-
         if inner := getattr(self._backend, "inner_max_num_threads", None):
             return int(inner)
         if limit is None and self._backend.nesting_level:
@@ -178,7 +176,7 @@ class JoblibSession:
             return limit
         if self.library != "joblib":  # clusters give each task one core
             return 1
-        return max(1, (limit or cpu_count()) // self.n_workers)
+        return max(1, (limit or joblib.cpu_count()) // self.n_workers)
 
     @property
     def library(self) -> str:
