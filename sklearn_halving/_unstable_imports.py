@@ -8,10 +8,8 @@ affects only this module.
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 # The decorator of `fit` that validates parameters and sets the configuration and the callbacks.
@@ -32,10 +30,6 @@ from sklearn.utils._param_validation import validate_parameter_constraints as _v
 # Selects rows of DataFrames, sparse matrices, lists and precomputed kernels.
 from sklearn.utils.metaestimators import _safe_split as safe_split
 
-# scikit-learn's controller of the threads of BLAS, which it keeps because creating one takes long.
-# Can be replaced by threadpoolctl, which would be another dependency.
-from sklearn.utils.parallel import _get_threadpool_controller
-
 # Selects the rows of fit and score parameters that have one entry per row. Not public.
 from sklearn.utils.validation import _check_method_params as method_params
 from sklearn.utils.validation import _num_samples as num_samples
@@ -55,7 +49,6 @@ __all__ = [
     "method_params",
     "named_scorers",
     "num_samples",
-    "one_blas_thread",
     "param_columns",
     "propagated_callbacks",
     "refuses",
@@ -71,32 +64,6 @@ HTML_HOOK = "_html_repr"
 be removed when a public method can be overridden."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-@cache
-def _blas_libraries() -> list[Any]:
-    """Return threadpoolctl's controllers of the BLAS libraries that are loaded."""
-    libraries = _get_threadpool_controller().lib_controllers
-    return [library for library in libraries if library.user_api == "blas"]
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Return a context in which BLAS uses a single thread in all of this process.
-
-    More threads slow down small matrices, many times over if other processes use the cores.
-    ``ThreadpoolController.limit`` does the same, but takes three times as long. Outside the main
-    thread nothing is limited, since two threads would restore each other's limits.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    before = [(library, library.num_threads) for library in _blas_libraries() if is_main]
-    try:
-        for library, _ in before:
-            library.set_num_threads(1)
-        yield
-    finally:
-        for library, n_threads in before:
-            library.set_num_threads(n_threads)
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:

@@ -7,12 +7,15 @@ A comment on each name says why it is needed and when it can be removed, as in
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import joblib
 
 # A batch of calls with the nested backend, as the `submit` of joblib's backends expects it. It
 # is not documented, although its name has no underscore. Can be removed when joblib can add
@@ -109,9 +112,7 @@ class JoblibSession:
     def __enter__(self) -> JoblibSession:
         # scikit-learn's Parallel is not used: it warns about tasks that are not created with
         # its `delayed`. The workers set scikit-learn's configuration themselves.
-        from joblib import Parallel
-
-        self._parallel = Parallel(n_jobs=self._n_jobs)
+        self._parallel = joblib.Parallel(n_jobs=self._n_jobs)
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()
@@ -159,6 +160,23 @@ class JoblibSession:
         if self.library != "dask":
             return self.shares_memory
         return str(getattr(self.client.scheduler, "address", "")).startswith("inproc:")
+
+    def threads_of_fit(self, limit: int | None) -> int | None:
+        """Return the number of threads of a fit: its share of the cores; None if that is all.
+
+        ``limit`` is the number of threads of the fit that this search is part of.
+        """
+        if inner := getattr(self._backend, "inner_max_num_threads", None):
+            return int(inner)
+        if limit is None and self._backend.nesting_level:
+            # In a worker of loky, joblib has set the variable. Otherwise it is not known how many
+            # workers there are. OpenMP also allows a list.
+            limit = int(os.environ.get("OMP_NUM_THREADS", "1").partition(",")[0])
+        if not self.can_submit:
+            return limit
+        if self.library != "joblib":  # clusters give each task one core
+            return 1
+        return max(1, (limit or joblib.cpu_count()) // self.n_workers)
 
     @property
     def library(self) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
+from threadpoolctl import threadpool_info
 
 from sklearn_halving.execution._types import EvaluationTask, Fold, ListedFolds
 from sklearn_halving.resources import Resource
@@ -199,6 +200,30 @@ class ParallelInside(Known):
             raise AssertionError(squares)
         super().train_to(level, previous_level, n_rows)
         return self
+
+
+class CountsThreads(Known):
+    """Remembers how many threads ``fit`` may use: by its parameter, and by BLAS and OpenMP."""
+
+    def __init__(self, quality: float = 0.0, n_jobs: int | None = -1) -> None:
+        super().__init__(quality)
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Known:
+        self.threads_ = {pool["user_api"]: pool["num_threads"] for pool in threadpool_info()}
+        return super().fit(X, y)
+
+
+def threads_of(estimator: Any, X: Any, y: Any) -> dict[str, int]:
+    """Score by the numbers of threads while fitting, scoring, and as a parameter (0 for None)."""
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    params = last.get_params()
+    return {
+        "score": estimator.score(X, y),
+        "param": params.get("n_jobs", params.get("thread_count")) or 0,
+        "scoring": max(pool["num_threads"] for pool in threadpool_info()),
+        "fit": max(getattr(last, "threads_", {"": 0}).values()),
+    }
 
 
 class Steps(Resource):

@@ -16,7 +16,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_halving import _unstable_imports as unstable
 from sklearn_halving import _unstable_joblib as joblib_names
@@ -111,17 +110,6 @@ def test_method_params_cuts_what_has_one_entry_a_row() -> None:
     assert list(cut["sample_weight"]) == [3.0, 1.0]
     assert cut["flag"] is True
     assert unstable.num_samples([[1], [2]]) == 2
-
-
-def blas_threads() -> set[int]:
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-
-def test_blas_has_one_thread_within_the_context() -> None:
-    with threadpool_limits(2, "blas"):
-        with unstable.one_blas_thread():
-            assert blas_threads() == {1}
-        assert blas_threads() == {2}
 
 
 def test_routed_fit_params_has_the_three_receivers() -> None:

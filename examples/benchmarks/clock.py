@@ -37,11 +37,11 @@ from _yahpo_surrogates import scenario_at
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn_halving.policies.timed._timed_halving import TimedHalving
+from sklearn_halving.search.preparing._arriving import MadeBySampler
 
 from sklearn_halving.policies import IncumbentRace, Problem, Pulls
-from sklearn_halving.policies.timed._timed_halving import TimedHalving
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
-from sklearn_halving.search.preparing._arriving import MadeBySampler
 from sklearn_halving.search.preparing._space import SearchSpace, with_own_parameters
 from sklearn_halving.spaces import first_candidates_for, space_for
 

@@ -23,6 +23,7 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
     safe_split,
 )
+from sklearn_halving.execution._threads import limited_n_jobs
 from sklearn_halving.execution._types import (
     EvaluationTask,
     Fold,
@@ -139,29 +140,33 @@ def arm_estimator(
     # Parameters are cloned too, because they may be estimators and fits must not share them.
     set_params(estimator, {name: cloned(value) for name, value in params.items()})
     set_params(estimator, task.resource.rescaled(estimator, level, task.max_level))
+    given, changed = all_params(estimator), {}
     if task.seed is not None and fold is not None:
-        _seed_random_states(estimator, task.seed, params, fold)
+        changed = _random_states(given, task.seed, params, fold)
+    if task.n_threads is not None:
+        changed |= limited_n_jobs(estimator, given, task.n_threads)
+    set_params(estimator, changed)
     return estimator
 
 
-def _seed_random_states(
-    estimator: Estimator, seed: np.random.SeedSequence, params: Params, fold: Fold
-) -> None:
-    """Set every ``random_state`` that is None.
+def _random_states(
+    given: Params, seed: np.random.SeedSequence, params: Params, fold: Fold
+) -> Params:
+    """Return every ``random_state`` that is None as a number.
 
     The numbers depend on the parameters of the arm and on the rows of the split. So a candidate
     has the same scores in every search with this seed.
     """
     unset = sorted(
         name
-        for name, value in all_params(estimator).items()
+        for name, value in given.items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
-    if unset:
-        key = int(params_digest(params), 16), int(fold.digest, 16)
-        stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
-        numbers = stream.generate_state(len(unset)) >> 1
-        set_params(estimator, dict(zip(unset, numbers.tolist(), strict=True)))
+    if not unset:
+        return {}
+    key = (*seed.spawn_key, int(params_digest(params), 16), int(fold.digest, 16))
+    numbers = np.random.SeedSequence(seed.entropy, spawn_key=key).generate_state(len(unset)) >> 1
+    return dict(zip(unset, numbers.tolist(), strict=True))
 
 
 def _part(

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving._unstable_imports import one_blas_thread
 from sklearn_halving.execution._journal import Journal
+from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import ClockReading, Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray

@@ -315,3 +315,5 @@ class EvaluationTask:
     boosters."""
     step_cache: StepCache | None = None
     """Fitted pipeline steps. If None, they are not cached."""
+    n_threads: int | None = None
+    """The number of threads of a fit in a worker. If None, it is not limited."""

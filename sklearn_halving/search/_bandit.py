@@ -98,7 +98,8 @@ class BanditSearchCV(BaseSearch):
         Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
         the best candidate so far is refitted.
     n_jobs : int or None, default=None
-        Number of parallel jobs. The result does not depend on it, unless time is limited.
+        Number of parallel jobs, which share the cores. The result does not depend on it, unless
+        time is limited.
     scoring : str, callable, list, tuple or dict, default=None
         As in GridSearchCV. The metric that ``refit`` names, or the first one, guides the search.
     cv : int, cross-validation generator or iterable, default=None

@@ -23,7 +23,6 @@ from sklearn_halving._unstable_imports import (
     fit_context,
     named_scorers,
     num_samples,
-    one_blas_thread,
     select_best_index,
     validate_params,
 )
@@ -31,6 +30,7 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
+from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._types import NO_ARM

@@ -43,21 +43,18 @@ OTHER_NAMES = {
 class SharedParameters:
     """Parameters and attributes of every search."""
 
-    _parameter_constraints: ClassVar[dict[str, object]] = (
-        BaseSearchCV._parameter_constraints
-        | {
-            "param_distributions": "no_validation",  # checked by `SearchSpace`
-            "initial_candidates": [list, tuple, None],
-            "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
-            "random_state": ["random_state"],
-            "checkpoint": [str, PathLike, None],
-            "time_budget": AMOUNT,
-            "fit_timeout": AMOUNT,
-            "memory_limit": [COUNT, str, None],
-            "resource": "no_validation",  # checked by `resolve_resource`
-            "n_candidates": [COUNT, None],
-        }
-    )
+    _parameter_constraints: ClassVar[dict[str, object]] = BaseSearchCV._parameter_constraints | {
+        "param_distributions": "no_validation",  # checked by `SearchSpace`
+        "initial_candidates": [list, tuple, None],
+        "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
+        "random_state": ["random_state"],
+        "checkpoint": [str, PathLike, None],
+        "time_budget": AMOUNT,
+        "fit_timeout": AMOUNT,
+        "memory_limit": [COUNT, str, None],
+        "resource": "no_validation",  # checked by `resolve_resource`
+        "n_candidates": [COUNT, None],
+    }
 
     estimator: t.Estimator
     param_distributions: t.ParamDistributions

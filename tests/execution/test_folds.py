@@ -13,8 +13,8 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._types import Fold
 from sklearn_halving._content_hash import content_hash
+from sklearn_halving.execution._types import Fold
 from sklearn_halving.splits._stream import narrow
 
 VALUES = {"constant": uniform(0, 1)}

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
 from queue import Empty, SimpleQueue
@@ -33,6 +33,7 @@ from sklearn_halving._unstable_joblib import (
     start_on_loop,
 )
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._threads import FIT_THREADS, fit_threads
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _limits, _worker
 
@@ -78,16 +79,20 @@ def open_executor(
     _limits.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
+        n_threads = session.threads_of_fit(FIT_THREADS.get())
+        task = replace(task, n_threads=n_threads)
         executor: Executor
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
             executor = JoblibExecutor(task, session, in_flight, limits)
         else:
             executor = SerialExecutor(task, limits)
-        try:
-            yield executor
-        finally:
-            executor.close()
+        # Threads of this process cannot limit BLAS, which has one limit for all of them.
+        with fit_threads(n_threads if session.uses_threads else None):
+            try:
+                yield executor
+            finally:
+                executor.close()
 
 
 class SerialExecutor:

@@ -22,6 +22,7 @@ from sklearn import config_context
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
+from sklearn_halving.execution._threads import fit_threads
 from sklearn_halving.execution._types import EvaluationTask, Job, Result
 
 MAPPED_BYTES = 2**20
@@ -177,7 +178,7 @@ class ChunkResult(NamedTuple):
 
 def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
-    with config_context(**task.config):
+    with config_context(**task.config), fit_threads(task.n_threads):
         return _evaluated(jobs, partial(evaluate, task))
 
 
@@ -192,7 +193,7 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     jobs, candidates = pickle.loads(memoryview(chunk))
     task, filters = unpack(token, arrays)
     task = replace(task, candidates=candidates)
-    with config_context(**task.config), warnings.catch_warnings():
+    with config_context(**task.config), warnings.catch_warnings(), fit_threads(task.n_threads):
         warnings.filters[:] = filters  # type: ignore[index]
         done = _evaluated(jobs, partial(_evaluate_remotely, task))
     if (error := done.error) is None:

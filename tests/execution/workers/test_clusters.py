@@ -17,7 +17,15 @@ from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
 from scipy.stats import uniform
 
-from doubles import Known, Steps, fails_for_negative_quality, first_feature, make_task
+from doubles import (
+    CountsThreads,
+    Known,
+    Steps,
+    fails_for_negative_quality,
+    first_feature,
+    make_task,
+    threads_of,
+)
 from execution.running import check_faults, outcomes_of, scores_of, serial_scores
 from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
@@ -70,6 +78,15 @@ def check_same_as_serial(backend: Any, options: dict[str, Any]) -> None:
     assert (continued[0] > 0) == bool(options)
 
 
+def check_one_core_for_each_fit() -> None:
+    """Clusters promise one core to each task."""
+    options = {"scoring": threads_of, "refit": "score", "error_score": "raise"}
+    search = search_of(n_jobs=2, **options).set_params(estimator=CountsThreads()).fit(X, y)
+    for name in ("param", "fit", "scoring"):
+        assert set(search.history_[f"test_{name}"]) == {1}
+    assert search.best_estimator_.n_jobs == -1
+
+
 # --------------------------------------------------------------------- batches, threads
 
 
@@ -116,6 +133,9 @@ class TestDask:
     @each_resource
     def test_gives_the_same(self, options: dict[str, Any]) -> None:
         check_same_as_serial("dask", options)
+
+    def test_a_fit_has_one_core(self) -> None:
+        check_one_core_for_each_fit()
 
     def test_data_are_not_sent_with_every_pull(self) -> None:
         """Dask warns of arguments of more than 10 MB, and warnings are errors here."""
@@ -279,6 +299,9 @@ class TestRay:
     )
     def test_gives_the_same(self, options: dict[str, Any]) -> None:
         check_same_as_serial("ray", options)
+
+    def test_a_fit_has_one_core(self) -> None:
+        check_one_core_for_each_fit()
 
     @pytest.mark.full
     def test_the_block_on_the_page_of_clusters_runs(
