@@ -86,8 +86,8 @@ def choose_levels(
     if min_level < smallest:
         raise ValueError(
             f"min_resources={min_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Leave min_resources out, or use at least "
-            f"{smallest}."
+            f"{smallest} rows to contain enough of every class or label. Leave min_resources out, "
+            f"or use at least {smallest}."
         )
     return Levels(min_level, max_level)
 
@@ -125,7 +125,8 @@ def _largest_level(amount: float | None, resource: Resource, smallest: int, larg
     if resource.subsamples_rows and level < smallest and level < largest:
         raise ValueError(
             f"max_resources={amount} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Leave max_resources out for all rows."
+            f"{smallest} rows to contain enough of every class or label. Leave max_resources out "
+            "for all rows."
         )
     if resource.subsamples_rows and level > largest:
         raise ValueError(
