@@ -49,7 +49,7 @@ N_SETTLED = 300
 N_DOUBTS = 3
 """If so many arms fail on the split on which arms are compared, and none succeeds, another split
 takes its place."""
-MAX_FAILED = 10
+MAX_FAILED = 30
 """Give up after this many failed arms without a success."""
 MAX_SPLITS = 25
 """Maximum number of splits of an arm, if there is no limit to them."""

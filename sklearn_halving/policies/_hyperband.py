@@ -72,7 +72,7 @@ class Hyperband(ScheduledPolicy):
     early_repetitions : int or None, default=None
         Number of splits on which arms are pulled below ``max_level``. If None, they are pulled on
         all splits, so that all rungs of a bracket have about the same cost, as in the paper.
-    n_arms : int or None, default=None
+    n_candidates : int or None, default=None
         Number of arms that a loop starts. ``s_max`` is then at most the largest with which the
         paper's brackets need no more arms, and the widest bracket starts those that are left. If
         None, the brackets have the paper's numbers of arms.
@@ -118,7 +118,7 @@ class Hyperband(ScheduledPolicy):
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
     early_repetitions: Count | None = None
-    n_arms: Count | None = None
+    n_candidates: Count | None = None
 
     def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
         """Return the brackets of each loop, starting with the most exploratory.
@@ -162,7 +162,7 @@ class Hyperband(ScheduledPolicy):
 
     def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
         """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""
-        most = inf if self.n_arms is None else self.n_arms
+        most = inf if self.n_candidates is None else self.n_candidates
         least = 0 if isinstance(self.brackets, str) else max(self._chosen(s_max))
         widths: dict[int, int] = {}
         for s_most in range(s_max, least - 1, -1):
@@ -170,10 +170,10 @@ class Hyperband(ScheduledPolicy):
             if sum(widths.values()) <= most:
                 break
         n_least = sum(widths.values())
-        rule = f"be at least {n_least}, the candidates of the brackets"
-        refuse_unless(n_least <= most, "n_arms", rule, self.n_arms)
-        if self.n_arms is not None:
-            widths[max(widths)] += self.n_arms - n_least
+        rule = f"be at least {n_least}, the number that the brackets need"
+        refuse_unless(n_least <= most, "n_candidates", rule, self.n_candidates)
+        if self.n_candidates is not None:
+            widths[max(widths)] += self.n_candidates - n_least
         return widths
 
     def _width(self, s: int, s_max: int, eta: Fraction) -> int:
@@ -197,7 +197,7 @@ class Hyperband(ScheduledPolicy):
             wanted = list(brackets)
         is_valid = 0 < len(wanted) == len(set(wanted)) and set(wanted) <= set(every)
         rule = f"be 'all', 'most_exploratory' or different whole numbers from 0 to {s_max}"
-        advice = "For a larger one, lower min_resources or factor, or raise max_candidates."
+        advice = "For a larger one, lower min_resources or factor."
         refuse_unless(is_valid, "brackets", rule, repr(brackets), advice)
         return sorted(map(int, wanted), reverse=True)
 

@@ -296,7 +296,7 @@ class HyperbandSearchCV(BaseSearch):
             max_eliminations=levels.n_eliminations,
             early_repetitions=_n_early_splits(setup.splits),
         )
-        loop = replace(loop, n_arms=self._n_arms(loop, setup))
+        loop = replace(loop, n_candidates=self._n_started(loop, setup))
         n_arms = loop.schedule(levels.smallest, levels.largest).n_arms
         if n_arms > MAX_STARTED:
             raise ValueError(
@@ -307,7 +307,7 @@ class HyperbandSearchCV(BaseSearch):
         n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
         return replace(loop, n_loops=n_loops)
 
-    def _n_arms(self, loop: Hyperband, setup: Setup) -> int | None:
+    def _n_started(self, loop: Hyperband, setup: Setup) -> int | None:
         """Return the number of candidates of a loop; None for the paper's numbers."""
         size, levels = setup.space.size, setup.levels
         if self.n_candidates is not None:

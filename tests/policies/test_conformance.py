@@ -183,7 +183,7 @@ def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
                 good = [a for a in good if a not in promoted]
                 promoted += good[: n_places - len(promoted)]
             known = [(-m, arm) for arm, m in mean.items() if not math.isnan(m)]
-            promoted = promoted if known else arms[:n_next]
+            promoted = promoted if known else sorted(arms)[:n_next]
             if known and rung.first_repetition:
                 winners.clear()
             if rung.level == bracket.rungs[-1].level:
@@ -485,9 +485,9 @@ CASES: dict[type, list[Case]] = {
     ],
     BudgetedRace: [
         noisy(BudgetedRace(60), 9, n_splits=5),
-        noisy(BudgetedRace(40, pulls_in_flight=4), 7, n_splits=4),
+        noisy(BudgetedRace(40), 7, n_splits=4),
         noisy(BudgetedRace(200, screening_level=1), 20, n_splits=3),
-        noisy(BudgetedRace(30), 50, n_splits=1),
+        noisy(BudgetedRace(30), 25, n_splits=1),
         noisy(BudgetedRace(2), 1, n_splits=5),
     ],
     AsynchronousBrackets: [

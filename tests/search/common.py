@@ -24,10 +24,10 @@ SEARCHES = [
 WITH_RUNGS = [HyperbandSearchCV]
 """Searches whose candidates are fitted on more and more of a resource."""
 
-# Searches of four candidates on few rows, small enough to try every behaviour.
+# Searches of five candidates on few rows, small enough to try every behaviour.
 SMALL = {
     AdaptiveSearchCV: {"n_fits": 15, "cv": 3, "random_state": 0},
-    HyperbandSearchCV: {"brackets": "all", "min_resources": 10, "cv": 3, "random_state": 0},
+    HyperbandSearchCV: {"brackets": "all", "min_resources": 12, "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
     BanditSearchCV: {"policy": "successive_rejects", "cv": 3, "random_state": 0},
     BayesGapSearchCV: {"cv": 3, "random_state": 0},
@@ -37,8 +37,8 @@ SMALL = {
 def small(search_class, estimator, space, **params):
     """Return a small search.
 
-    Adaptive: the four candidates and the estimator as it is, on all splits. Hyperband: as a grid
-    search. Variance halving: 20 fits.
+    Hyperband: 3 + 2 candidates on 2 rungs, as 36 to 107 training rows are divided by 3 only once
+    with at least 12 rows; 12 fits with 3 splits. Variance halving: 25 fits.
     """
     return search_class(estimator, space, **{**SMALL[search_class], **params})
 

@@ -320,7 +320,7 @@ def test_no_rung_is_outside_of_the_levels(low: int, more: int, extra: int, facto
     policies = [make(least_budget(make, low, high) + extra) for make in BUDGETED.values()]
     with_factor = [
         Hyperband(factor=factor),
-        Hyperband(factor=factor, max_eliminations=4, n_arms=60),
+        Hyperband(factor=factor, max_eliminations=4, n_candidates=60),
         FiniteHorizonHalving(9, 9 * high + extra, factor),
         GrowingHyperband(high + extra, factor),
     ]
