@@ -143,6 +143,8 @@ class AdaptiveSearchCV(BaseSearch):
         Number of fits, without the refit.
     full_fits_ : float
         What they cost in full fits, if the cost of a fit is its share of the resource.
+    n_fits_left_ : int or None
+        Number of fits of the budget that were not used; None without a budget.
     n_resources_spent_ : float
         Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
@@ -235,6 +237,7 @@ class AdaptiveSearchCV(BaseSearch):
 
     sampler: Any
     n_fits: int | None
+    n_fits_left_: int | None
     n_candidates: int | None
     fits_in_flight: int | None
     resource: str | Resource | None

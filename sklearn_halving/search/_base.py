@@ -468,8 +468,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "time_budget":
-            failures.report_few_full_fits(run.task, run.outcomes, effective_n_jobs(self.n_jobs))
-        if run.stopped_by not in ("policy", "time_budget"):
+            n_workers, plan = effective_n_jobs(self.n_jobs), run.prepared.plan
+            few = failures.few_full_fits_message(run.task, run.outcomes, n_workers)
+            if few or not (plan.uses_time or plan.is_endless):
+                warn_user(few or run.stopped_message())
+        elif run.stopped_by != "policy":
             warn_user(run.stopped_message())
 
     def _write_end(self, run: Run, progress: Progress) -> None:

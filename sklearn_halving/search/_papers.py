@@ -437,8 +437,8 @@ class VarianceHalvingSearchCV(BaseSearch):
         Number of fits, without the refit.
     full_fits_ : float
         What they cost in full fits, if the cost of a fit is its share of the resource.
-    n_fits_left_ : int
-        Number of fits, out of ``n_fits``, that were not used.
+    n_fits_left_ : int or None
+        Number of fits of the budget that were not used; None without a budget.
     n_resources_spent_ : float
         Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
@@ -682,8 +682,8 @@ class BayesGapSearchCV(BaseSearch):
         Number of fits, without the refit.
     full_fits_ : float
         What they cost in full fits, if the cost of a fit is its share of the resource.
-    n_fits_left_ : int
-        Number of fits, out of ``n_fits``, that were not used.
+    n_fits_left_ : int or None
+        Number of fits of the budget that were not used; None without a budget.
     n_resources_spent_ : float
         Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}

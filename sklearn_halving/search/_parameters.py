@@ -117,8 +117,8 @@ def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
         own = type(self).__name__
         for name in params.keys() - {*signature(init).parameters}:
             others = [search for search, names in _with_parameters.items() if name in names]
-            hint = OTHER_NAMES.get(name) or (others and f"{' and '.join(others)} have it")
-            if hint:
+            hint = f"it is a parameter of {', '.join(others)}" if others else ""
+            if hint := OTHER_NAMES.get(name, hint):
                 raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
         init(self, *args, **params)
 

@@ -175,7 +175,7 @@ def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
         # Samplers know how to treat infinite scores, but huge ones would hide all differences.
         assert all((rung.means[np.isfinite(rung.means)] > 0).all() for rung in found.rungs)
     found = play(30.0, reward=lambda pull: np.nan)
-    assert (found.arm, len(found.pulls)) == (-1, 10)
+    assert (found.arm, len(found.pulls)) == (-1, 30)
     assert found.ended_by == ("all of the first fits failed",)
 
 

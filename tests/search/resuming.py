@@ -13,9 +13,8 @@ from joblib import parallel_config
 from scipy.stats import uniform
 
 from search.common import Constant, numbered, small
-from sklearn_halving import HyperbandSearchCV
 
-GRID = {"value": [0.3, 0.9, 0.5, 0.7]}
+GRID = {"value": [0.3, 0.9, 0.5, 0.7, 0.1]}
 X, Y = numbered(60)
 
 
@@ -133,6 +132,5 @@ def crashing(search_class, folder, **params):
     estimator = Steady(log=f"{folder}/log", seconds=0.01)
     # All candidates differ, so that each line of the log is one fit.
     space, path = {"value": uniform(0, 1)}, f"{folder}/j"
-    if search_class is not HyperbandSearchCV:
-        params["n_candidates"] = 4
+    params["n_candidates"] = 5
     return small(search_class, estimator, space, checkpoint=path, refit=False, **params)

@@ -1,8 +1,8 @@
 """Our search with the signatures of GridSearchCV and RandomizedSearchCV.
 
-Four pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
-differ from scikit-learn's searches; in `Halving`, `Adaptive` and `Correlated` the searches are
-those that users get by default.
+Five pairs: in `OneRung` every candidate gets all rows, so that nothing is left that could
+differ from scikit-learn's searches; in the others, the searches are those that users get by
+default.
 """
 
 from __future__ import annotations
@@ -13,19 +13,12 @@ from functools import wraps
 
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
-from sklearn_halving.policies import FiniteHorizonHalving
-from sklearn_halving.resources import TrainingSize
-
-
-class WholeFold(TrainingSize):
-    """A resource with one level: the training fold."""
-
-    name = "whole_fold"
-    subsamples_rows = False
-
-    def level_range(self, estimator, n_train, n_rows_needed):
-        return 1, 1
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
 
 class _Quiet:
@@ -33,7 +26,7 @@ class _Quiet:
 
     def fit(self, X, y=None, **params):
         with warnings.catch_warnings():
-            for message in ("The grid has", "The smallest training fold has", "There are only"):
+            for message in ("The smallest training fold has", "There are only"):
                 warnings.filterwarnings("ignore", message=message)
             return super().fit(X, y, **params)
 
@@ -48,6 +41,7 @@ def _with_defaults(search_class):
     return type(f"Default{search_class.__name__}", (_Quiet, search_class), defaults)
 
 
+_Adaptive = _with_defaults(AdaptiveSearchCV)
 _Hyperband = _with_defaults(HyperbandSearchCV)
 _VarianceHalving = _with_defaults(VarianceHalvingSearchCV)
 _BayesGap = _with_defaults(BayesGapSearchCV)
@@ -82,8 +76,7 @@ class _Randomized:
 class _WithoutRungs(_Hyperband):
     """Gives every candidate all rows, and has no columns that say on how many it was tried."""
 
-    resource = WholeFold()
-    early_splits = "all"  # on one level it compares every candidate on all splits
+    brackets = (0,)
 
     def fit(self, X, y=None, **params):
         super().fit(X, y, **params)
@@ -92,39 +85,53 @@ class _WithoutRungs(_Hyperband):
         return self
 
 
+class _AsManyAsNIter(_Randomized):
+    @property
+    def n_candidates(self):
+        return self.n_iter
+
+
 class OneRung:
     """Every candidate is fitted on the whole training fold, as in the originals."""
 
     class GridSearchCV(_Grid, _WithoutRungs):
         pass
 
-    class RandomizedSearchCV(_Randomized, _WithoutRungs):
-        def _policy(self, setup):
-            n = min(self.n_iter, setup.space.size or self.n_iter)
-            return FiniteHorizonHalving(n, n * setup.levels.largest)
+    class RandomizedSearchCV(_AsManyAsNIter, _WithoutRungs):
+        pass
+
+
+class Everyday:
+    """The search for every day, with a budget in place of ``n_iter`` that all of them fit in."""
+
+    class GridSearchCV(_Grid, _Adaptive):
+        random_state = 0  # two searches are only equal on equal subsets of the rows
+
+    class RandomizedSearchCV(_AsManyAsNIter, _Adaptive):
+        n_fits = 1000
+        sampler = "random"
+        initial_candidates = ()
 
 
 class Halving:
-    """Candidates are eliminated on subsets of the rows; ``n_iter`` follows from the brackets."""
+    """Candidates are eliminated on subsets of the rows."""
 
     class GridSearchCV(_Grid, _Hyperband):
         brackets = "all"
         random_state = 0  # two searches are only equal on equal subsets of the rows
 
-    class RandomizedSearchCV(_Randomized, _Hyperband):
-        brackets = "all"
+    class RandomizedSearchCV(_AsManyAsNIter, _Hyperband):
+        pass
 
 
-class Adaptive:
+class MoreSplits:
     """Candidates in doubt get more splits than others."""
 
     class GridSearchCV(_Grid, _VarianceHalving):
         random_state = 0  # two searches are only equal on equal splits
 
-    class RandomizedSearchCV(_Randomized, _VarianceHalving):
-        @property
-        def n_candidates(self):
-            return self.n_iter
+    class RandomizedSearchCV(_AsManyAsNIter, _VarianceHalving):
+        pass
 
 
 class Correlated:
@@ -133,7 +140,5 @@ class Correlated:
     class GridSearchCV(_Grid, _BayesGap):
         random_state = 0  # two searches are only equal on equal splits
 
-    class RandomizedSearchCV(_Randomized, _BayesGap):
-        @property
-        def n_candidates(self):
-            return self.n_iter
+    class RandomizedSearchCV(_AsManyAsNIter, _BayesGap):
+        pass

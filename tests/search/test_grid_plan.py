@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import uniform
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, KFold
@@ -36,8 +35,7 @@ def grid_of(n_candidates: int) -> dict[str, list[float]]:
         {},
         optional={
             "factor": st.sampled_from([2, 2.5, 3, 4]),
-            "early_splits": st.sampled_from(["all", 1, 2, 3]),
-            "min_resources": st.sampled_from([4, 6]),
+            "min_resources": st.sampled_from([12, 20]),
             "n_candidates": st.sampled_from([1, 3, 10]),
         },
     ),
@@ -46,12 +44,15 @@ def test_the_plan_is_kept_and_never_has_more_fits_than_grid_search(
     n_rows, n_candidates, n_splits, options
 ):
     X, y = numbered(n_rows)
+    if "min_resources" in options:
+        n_train = n_rows + -n_rows // n_splits
+        options["min_resources"] = min(options["min_resources"], n_train)
     search = HyperbandSearchCV(
         Recording(), grid_of(n_candidates), cv=KFold(n_splits), random_state=0, **options
     )
     FITS.clear()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* are left out")
+        warnings.filterwarnings("ignore", message="There are only")
         plan = search.plan(X, y)
         assert len(FITS) == 0
         history = search.fit(X, y).history_
@@ -69,24 +70,28 @@ def test_the_plan_is_kept_and_never_has_more_fits_than_grid_search(
 
 
 @settings(max_examples=15)
-@given(
-    values=st.lists(st.integers(0, 3), min_size=1, max_size=30),
-    n_rows=st.sampled_from([60, 700]),
-    seed=st.integers(0, 5),
-)
-def test_the_order_of_the_grid_does_not_change_who_survives(values, n_rows, seed):
-    """Candidates differ in a parameter that does nothing, so that many are equal."""
+@given(n_candidates=st.integers(1, 30), n_rows=st.sampled_from([60, 700]), seed=st.integers(0, 5))
+def test_of_equal_candidates_the_first_one_is_chosen_as_in_grid_search(n_candidates, n_rows, seed):
+    space = {"value": [0.5], "other": list(range(n_candidates))}
+    search = HyperbandSearchCV(Recording(), space, cv=KFold(5), random_state=seed, refit=False)
+    search.fit(*numbered(n_rows))
+    assert search.best_params_ == {"value": 0.5, "other": 0}
+
+
+def test_the_other_equal_candidates_go_on_whatever_their_order():
+    """The first values of a parameter that does nothing must not be preferred."""
 
     def survivors(space):
-        search = HyperbandSearchCV(Recording(), space, cv=KFold(5), random_state=seed, refit=False)
-        search.fit(*numbered(n_rows))
-        history, results = search.history_, search.cv_results_
-        params = dict(zip(results["candidate"].tolist(), results["params"], strict=True))
-        keys = history[["candidate", "n_resources", "split"]].itertuples(index=False)
-        return {(params[c]["value"], params[c]["other"], n, split) for c, n, split in keys}
+        search = HyperbandSearchCV(Recording(), space, cv=KFold(5), refit=False)
+        results = search.fit(*numbered(700)).cv_results_
+        at_end = results["iter"] == results["iter"].max()
+        return {
+            p["other"] for p, is_last in zip(results["params"], at_end, strict=True) if is_last
+        }
 
-    space = [{"value": [value], "other": [i]} for i, value in enumerate(values)]
-    assert survivors(space) == survivors(space[::-1])
+    forward, backward = (survivors({"other": list(range(30))[::step]}) for step in (1, -1))
+    assert forward - {0} <= backward
+    assert forward != {0, 1, 2}
 
 
 @pytest.mark.parametrize("grid", [{"max_depth": [2]}, {"max_depth": [2, 4]}])
@@ -118,18 +123,50 @@ def test_iterations_have_the_same_plan_in_their_units():
     assert search.fit(X, y).n_resources_spent_ == 40 * plan["full_fits"].sum()
 
 
-def test_what_contradicts_one_bracket_is_refused():
+def test_several_loops_of_a_grid_are_refused():
     X, y = numbered(60)
     search = HyperbandSearchCV(Recording(), grid_of(9), n_loops=2, time_budget="1min")
     FITS.clear()
     for call in (search.plan, search.fit):
-        with pytest.raises(ValueError, match=r"n_loops=2 must be 1 .*brackets='all'"):
+        with pytest.raises(ValueError, match=r"n_loops=2 must be None or 1 for a grid"):
             call(X, y)
     assert len(FITS) == 0
-    distributions = {"value": uniform(0, 1)}
-    search.set_params(param_distributions=distributions, random_state=0, min_resources=10).plan(
-        X, y
-    )
+
+
+@settings(max_examples=40)
+@given(
+    n_rows=st.integers(24, 2000), n_candidates=st.integers(1, 200), n_splits=st.integers(2, 6),
+    factor=st.sampled_from([2, 2.5, 3, 4]),
+    min_resources=st.sampled_from([None, 12, 30]),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The smallest training fold has")
+def test_all_brackets_share_a_grid_and_never_cost_more_than_grid_search(
+    n_rows, n_candidates, n_splits, factor, min_resources
+):
+    X, y = numbered(n_rows)
+    if min_resources is not None:
+        min_resources = min(min_resources, n_rows + -n_rows // n_splits)
+    search = HyperbandSearchCV(
+        Recording(), grid_of(n_candidates), brackets="all", cv=KFold(n_splits), factor=factor,
+        min_resources=min_resources, random_state=0,
+    )  # fmt: skip
+    plan = search.plan(X, y)
+    assert plan["full_fits"].sum() <= n_candidates * n_splits + 0.01 * len(plan)
+    first = plan[plan["rung"] == 0]
+    assert first["n_candidates"].sum() == n_candidates
+    assert first["n_candidates"].is_monotonic_decreasing
+    if n_candidates <= 4 and factor >= 3:
+        assert len(plan) == 1
+
+
+def test_all_brackets_try_each_candidate_of_a_grid_once():
+    X, y = numbered(700)
+    search = HyperbandSearchCV(Recording(), grid_of(50), brackets="all", random_state=0)
+    results = search.fit(X, y).cv_results_
+    started = [
+        p["value"] for p, i in zip(results["params"], results["iter"], strict=True) if not i
+    ]
+    assert sorted(started) == grid_of(50)["value"]
 
 
 def test_plan_and_summary_state_the_cost_beside_grid_search():

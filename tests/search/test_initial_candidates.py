@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, data, numbered, small
 from search.resuming import Steady
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 X, Y = numbered(120)
@@ -30,10 +30,8 @@ def test_they_are_tried_first_and_may_be_outside_the_space(search_class, space):
     search = small(search_class, Steady(), space, initial_candidates=[FIRST], random_state=0)
     plan = search.plan(X, Y)
     search.fit(X, Y)
-    assert plan["n_initial"].sum() == 1
     assert search.best_params_ == FIRST
-    assert FIRST in tried(search)
-    assert "1 of them initial" in search.summary()
+    assert tried(search)[search_class is AdaptiveSearchCV] == FIRST  # the own model comes before
     assert search.n_fits_ <= plan["n_fits"].sum()
 
 
@@ -48,35 +46,27 @@ def test_what_a_dict_leaves_out_has_the_value_of_the_estimator():
     ]
 
 
-@pytest.mark.parametrize("sampler", ["random", "gaussian_process"])
-def test_they_are_in_the_brackets_that_eliminate_the_fewest(sampler):
-    given = [{"value": 2.0 + i} for i in range(7)]
+def test_they_are_in_the_widest_bracket_of_hyperband():
+    given = [{"value": 2.0 + i} for i in range(3)]
     search = HyperbandSearchCV(
-        Steady(), {"value": uniform(0, 1)}, sampler=sampler, initial_candidates=given, cv=3,
-        n_candidates=17, brackets="all", random_state=0,
+        Steady(), {"value": uniform(0, 1)}, initial_candidates=given, cv=3, min_resources=12,
+        max_resources=80, n_loops=2, random_state=0,
     )  # fmt: skip
-    plan = search.plan(X, Y)
-    firsts = plan.groupby("bracket")[["n_candidates", "n_initial"]].first()
-    assert firsts.to_dict() == {
-        "n_candidates": {0: 3, 1: 5, 2: 9},
-        "n_initial": {0: 3, 1: 4, 2: 0},
-    }
     search.fit(X, Y)
-    in_full = search.history_.query("bracket == 0")["candidate"]
-    params = dict(zip(search.cv_results_["candidate"], search.cv_results_["params"], strict=True))
-    assert {params[arm]["value"] for arm in in_full} == {2.0, 3.0, 4.0}
-    assert search.best_params_["value"] in (4.0, 8.0)
+    assert tried(search)[:3] == given
+    history = search.history_
+    assert set(history.query("candidate < 3 and rung == 0")["bracket"]) == {1}
+    assert search.best_params_["value"] == 4.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_equal_estimator_is_that_of_the_grid(seed):
     pipeline = Pipeline([("model", SVC())])
     grid = {"model": [SVC(), GaussianNB(), DecisionTreeClassifier()]}
-    params = {"initial_candidates": [{"model": SVC()}], "time_budget": "1h", "random_state": seed}
-    search = HyperbandSearchCV(pipeline, grid, **params).fit(*data())
-    assert {id(params["model"]) for params in tried(search)} == set(map(id, grid["model"]))
-    first, *_ = tried(search.set_params(initial_candidates=None).fit(*data()))
-    assert first == {"model": grid["model"][0]}, "the estimator's own"
+    params = {"initial_candidates": [{"model": GaussianNB()}], "n_fits": 15, "random_state": seed}
+    search = AdaptiveSearchCV(pipeline, grid, **params).fit(*data())
+    assert [id(params["model"]) for params in tried(search)][:2] == [*map(id, grid["model"])][:2]
+    assert len(tried(search)) == 3
 
 
 @pytest.mark.parametrize("space", [{"value": [0.1, 0.4]}, {"value": uniform(0, 1)}])
@@ -84,11 +74,11 @@ def test_an_equal_estimator_is_that_of_the_grid(seed):
 def test_more_than_the_search_starts_are_refused(search_class, space):
     given = [{"value": value} for value in (1.0, 2.0, 3.0, 4.0)]
     search = small(search_class, Steady(), space, n_candidates=2, initial_candidates=given)
-    for sampler in ("random", "gaussian_process"):
-        if search_class is BanditSearchCV and sampler != "random":
-            continue  # its policy chooses among given candidates
-        with pytest.raises(ValueError, match="has 4 candidates, but the search starts only 2"):
-            search.set_params(sampler=sampler).fit(X, Y)
+    n_given = 4 + (search_class is AdaptiveSearchCV)  # with the own model
+    with pytest.raises(
+        ValueError, match=f"has {n_given} candidates, but the search starts only 2"
+    ):
+        search.fit(X, Y)
 
 
 @pytest.mark.walk

@@ -1,7 +1,6 @@
 """What a search has no parameter for is a field of a policy object, and BanditSearchCV fits it.
 
-Each test asserts what the field is for, over a grid and over distributions. Policies that play
-rungs are also fitted with a sampler.
+Each test asserts what the field is for, over a grid and over distributions.
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ R = 81
 """The largest resource, as in Table 1 of Hyperband's paper."""
 
 each_space = pytest.mark.parametrize("kind", ["grid", "distributions"])
-each_sampler = pytest.mark.parametrize("kind", ["grid", "distributions", "gaussian_process"])
-ignore_left_out = pytest.mark.filterwarnings("ignore:.* of the grid are left out")
 
 
 class Scored(Constant):
@@ -67,7 +64,7 @@ class Scored(Constant):
 def search_with(policy, kind, n=12, estimator=None, **params):
     """Return a search over ``n`` values of a grid, or over a distribution of values."""
     space = {"value": np.linspace(0, 1, n).tolist() if kind == "grid" else uniform()}
-    own = {"sampler": "gaussian_process"} if kind == "gaussian_process" else {}
+    own = {}
     if "resource" not in params and kind == "distributions":
         own["n_candidates"] = n
     return BanditSearchCV(
@@ -90,8 +87,7 @@ def starts(search):
 # -------------------------------------------------------------------------------- Hyperband
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 def test_schedule_table_1(kind):
     search = played(Hyperband(schedule_rule="table_1"), kind)
     assert starts(search) == [81, 27, 9, 6, 5]
@@ -101,16 +97,14 @@ def test_schedule_table_1(kind):
     assert search.n_fits_ == search.plan(X, Y)["n_fits"].sum()
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 @pytest.mark.parametrize(("select", "level"), [("all_rungs", 1), ("max_resources", R)])
 def test_select(select, level, kind):
     search = played(Hyperband(select=select), kind, estimator=Scored(falls=True))
     assert search.cv_results_["n_resources"][search.best_index_] == level
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 def test_min_candidates(kind):
     assert starts(played(Hyperband(), kind)) == [81, 34, 15, 8, 5]
     search = played(Hyperband(min_candidates=9), kind)
@@ -118,8 +112,7 @@ def test_min_candidates(kind):
     assert set(search.cv_results_["bracket"]) == {4, 3, 2}
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 def test_asynchronous_promotion(kind):
     brackets = Hyperband(brackets="most_exploratory")
     waits, at_once = played(brackets, kind), played(AsynchronousBrackets(brackets), kind)
@@ -129,8 +122,7 @@ def test_asynchronous_promotion(kind):
     assert not at_once.history_["n_resources"].is_monotonic_increasing
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 @pytest.mark.parametrize(
     "policy",
     [
@@ -156,7 +148,6 @@ def test_other_brackets(policy, kind):
     assert search.best_score_ == table.loc[same, "mean_test_score"].max()
 
 
-@ignore_left_out
 @each_space
 def test_doubling_halving(kind):
     search = played(DoublingHalving(budget=2000), kind, n=9)
@@ -166,8 +157,7 @@ def test_doubling_halving(kind):
     assert levels.sum() <= 2 * 2000  # the budget is that of a split
 
 
-@ignore_left_out
-@each_sampler
+@each_space
 def test_rescale(kind):
     rows = TrainingSize(rescale={"value": "inverse"})
     policy = Hyperband(max_candidates=3)

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from search.common import SEARCHES, Constant, data, numbered, small
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 
 class Remembering(Constant):
@@ -43,12 +43,12 @@ class Remembering(Constant):
 
 @pytest.mark.walk
 @pytest.mark.parametrize("resource", ["partial_fit", "max_iter", "n_samples"])
-@pytest.mark.parametrize("cv", [KFold(3, shuffle=True), ShuffleSplit(3), None])
+@pytest.mark.parametrize("cv", [KFold(5, shuffle=True), ShuffleSplit(5), None])
 @pytest.mark.parametrize(
     ("search_class", "params"),
     [
         (HyperbandSearchCV, {"brackets": "all"}),
-        (VarianceHalvingSearchCV, {"allocation": "pooled", "min_resources": 10}),
+        (AdaptiveSearchCV, {"n_fits": None}),
     ],
 )
 @pytest.mark.parametrize("random_state", [0, None])
@@ -59,9 +59,9 @@ def test_no_model_is_scored_on_rows_that_it_was_trained_on(
     search = small(
         search_class,
         Remembering(),
-        {"value": [0.0, 1.0, 2.0, 3.0]},
+        {"value": [float(i) for i in range(12)]},
         **{**params, "cv": cv, "resource": resource, "random_state": random_state},
-        max_resources=30,
+        max_resources=36,
     ).fit(X, y)
     assert search.history_["test_score"].eq(0).all()
     if resource != "n_samples":

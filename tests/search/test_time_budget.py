@@ -1,4 +1,4 @@
-"""The everyday call: a model, a space and a time budget."""
+"""AdaptiveSearchCV with a time budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 
 N = 900
 X, Y = np.arange(float(N)).reshape(-1, 1), np.arange(N) % 2
@@ -40,7 +40,7 @@ class Timed(ClassifierMixin, BaseEstimator):
 
 def search_of(estimator=None, space=VALUES, **params):
     defaults = {"time_budget": 1.0, "random_state": 0}
-    return HyperbandSearchCV(estimator or Timed(), space, **defaults | params)
+    return AdaptiveSearchCV(estimator or Timed(), space, **defaults | params)
 
 
 def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
@@ -86,27 +86,18 @@ def test_the_budget_includes_the_refit(cv, seconds):
     assert search.n_fits_ >= 2
 
 
-def test_the_own_parameters_are_fitted_first_if_they_lie_in_the_space():
-    search = search_of(Timed(value=0.25)).fit(X, Y)
-    assert search.history_.sort_values("started").iloc[0]["candidate"] == 0
-    assert search.cv_results_["params"][0] == {"value": 0.25}
-    assert search_of(Timed(value=7.0)).fit(X, Y).cv_results_["params"][0]["value"] <= 1
-
-
-def test_initial_candidates_are_tried_first_and_the_first_of_them_in_full():
+def test_the_own_model_is_fitted_first_and_in_full_and_then_the_initial_candidates():
     initial = [{"value": 0.3}, {"value": 0.9}, {"value": 0.5}]
-    search = search_of(initial_candidates=initial)
-    assert search.plan(X, Y)["n_initial"].tolist() == [1, 2, 0]
-    first = search.fit(X, Y).history_.sort_values("started").iloc[0]
+    search = search_of(initial_candidates=initial).fit(X, Y)
+    first = search.history_.sort_values("started").iloc[0]
     assert (first["candidate"], first["n_resources"]) == (0, 720)
-    assert search.cv_results_["params"][:3] == initial
+    assert search.cv_results_["params"][:3] == [{"value": 0.5}, *initial[:2]]
 
 
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
-    given = {"resource": "n_units", "initial_candidates": [{}, {"value": 0.7}, {"value": 0.9}]}
-    with pytest.warns(UserWarning, match=r"stopped by time_budget=0\.9 .* of 2 candidates"):
+    given = {"resource": "n_units", "initial_candidates": [{"value": 0.7}, {"value": 0.9}]}
+    with pytest.warns(UserWarning, match="enough to fit 2 candidates in full"):
         search = search_of(Timed(seconds=0.3), time_budget=0.9, **given).fit(X, Y)
-    assert "2 candidates, 2 of them initial" in search.summary()
     assert search.best_estimator_.n_units == 30
     assert search.best_params_["n_units"] == 30
 
@@ -116,7 +107,8 @@ def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left()
     search = search_of(Timed(seconds=0.001), grid, time_budget="1h").fit(X, Y)
     assert search.stopped_by_ == "policy"
     assert search.best_params_ == {"value": 0.9}
-    assert search.n_fits_ <= 4 * 5
+    full = search.history_.query("n_resources == 720")
+    assert full.groupby("candidate").size().tolist() == [5] * 5  # with the own model
     assert "stopped by the end of the candidates: all were tried" in search.summary()
 
 
@@ -151,10 +143,10 @@ def test_each_session_goes_on_where_the_one_before_ended(tmp_path):
         search.set_params(refit=False).fit(X, Y)
 
 
-def test_a_journal_of_brackets_is_refused(tmp_path):
-    own = {"checkpoint": tmp_path / "journal", "n_candidates": 9, "cv": 3}
-    search_of(Timed(seconds=0), time_budget=None, **own).fit(X, Y)
-    with pytest.raises(ValueError, match="time_budget") as caught:
+def test_a_journal_of_a_budget_of_fits_is_refused(tmp_path):
+    own = {"checkpoint": tmp_path / "journal", "cv": 3}
+    search_of(Timed(seconds=0), time_budget=None, n_fits=9, **own).fit(X, Y)
+    with pytest.raises(ValueError, match="n_fits") as caught:
         search_of(Timed(seconds=0), **own).fit(X, Y)
     assert "refit (" not in str(caught.value)  # it is the same in both
 

@@ -14,13 +14,12 @@ import sklearn
 from sklearn.utils import check_random_state
 
 from sklearn_halving._content_hash import content_hash
-from sklearn_halving._typing import Candidates, RandomState
+from sklearn_halving._typing import Params, RandomState
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import Journal, JournalError, Session
 from sklearn_halving.execution._types import EvaluationTask, ListedFolds
 from sklearn_halving.search._parameters import read_seconds
-from sklearn_halving.search.preparing._candidates import LazyCandidates
 from sklearn_halving.search.preparing._plan import SearchPlan
 
 BUDGETS = frozenset({"n_loops", "n_fits", "n_pulls", "max_pulls", "n_rounds"})
@@ -70,10 +69,11 @@ class Checkpoint:
         """
         if self.journal is None:
             return
-        session = session_of(search, task, plan, self.seed)
+        known = list(task.candidates)
+        session = session_of(search, task, plan, known, self.seed)
         former = self.journal.sessions
         if former:
-            differing = _differing(former, session, task.candidates)
+            differing = _differing(former, session, known)
             if differing:
                 raise JournalError(
                     f"checkpoint={str(self.journal.path)!r} belongs to a different search; these "
@@ -108,12 +108,15 @@ def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
 
 
 def session_of(
-    search: BaseSearchCV, task: EvaluationTask, plan: SearchPlan, seed: int | None
+    search: BaseSearchCV,
+    task: EvaluationTask,
+    plan: SearchPlan,
+    known: Sequence[Params],
+    seed: int | None,
 ) -> Session:
     """Return the settings that must be the same if a search is resumed."""
     params = search.get_params(deep=False)
-    random_state, candidates = search.random_state, task.candidates
-    are_made = isinstance(candidates, LazyCandidates)
+    random_state, are_made = search.random_state, plan.makes_candidates
     fields = {name: _shown(name, value) for name, value in params.items() if name not in FREE}
     fields |= {
         "search": type(search).__name__,
@@ -142,7 +145,7 @@ def session_of(
         if isinstance(search.refit, str):  # the metric from which candidates are made
             fields["refit"] = search.refit
         fields["sklearn_halving"] = versions["sklearn_halving"]
-    return Session(fields, versions, len(candidates), content_hash(*candidates), seed)
+    return Session(fields, versions, len(known), content_hash(*known), seed)
 
 
 def _shown(
@@ -173,7 +176,9 @@ def _splits_hash(task: EvaluationTask) -> str:
     return content_hash(task.n_repetitions, folds)
 
 
-def _differing(former: Sequence[Session], session: Session, candidates: Candidates) -> list[str]:
+def _differing(
+    former: Sequence[Session], session: Session, candidates: Sequence[Params]
+) -> list[str]:
     """Return a description of each difference; those that follow from others are left out."""
     before, now = former[0].fields, session.fields
     names = {name for name in before.keys() & now.keys() if before[name] != now[name]}

@@ -125,6 +125,7 @@ def make_candidates(
     if setup.drawn:
         return setup.drawn
     if source is not None:
+        setup.space.check_initial(plan.problem.n_arms)
         check_candidates(estimator, source.examples())
         return LazyCandidates(plan.problem.n_arms, source.more)
     if not plan.is_endless:

@@ -113,6 +113,14 @@ class SearchSpace:
         found = [index for index, params in listed if params_digest(params) in keys]
         return np.array(found, dtype=np.int64)
 
+    def check_initial(self, n_candidates: int) -> None:
+        """Raise if there are more initial candidates than the search starts."""
+        if n_candidates < len(self.initial):
+            raise ValueError(
+                f"initial_candidates has {len(self.initial)} candidates, but the search starts "
+                f"only {n_candidates}. Pass fewer of them, or let the search start more."
+            )
+
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[Params]:
         """Draw candidates for brackets of the given sizes, the initial ones first.
 
@@ -123,11 +131,7 @@ class SearchSpace:
         """
         n, n_initial, size = sum(n_of_bracket), len(self.initial), self.size
         check_number(n)
-        if n < n_initial:
-            raise ValueError(
-                f"initial_candidates has {n_initial} candidates, but the search starts only {n}. "
-                "Pass fewer of them, or let the search start more candidates."
-            )
+        self.check_initial(n)
         if size is None or not (self.is_grid or size <= n):
             return [*self.initial, *self._draw_from_distributions(n - n_initial, rng)]
         return [self._at(place) for place in _draw_indices(size, n_initial, n_of_bracket, rng)]

@@ -119,14 +119,14 @@ def _error_of(outcome: Outcome) -> str:
     return outcome.error or outcome.score_error or ""
 
 
-def report_few_full_fits(
+def few_full_fits_message(
     task: EvaluationTask, outcomes: Sequence[Outcome], n_workers: int
-) -> None:
-    """Warn if a time budget was too short to compare candidates in full."""
+) -> str:
+    """Return that a time budget was too short to compare candidates in full; empty if not."""
     full = [o for o in outcomes if o.pull.level == task.max_level and o.error is None]
     n_full = len({outcome.pull.arm for outcome in full})
     if n_full >= min(FEW_FULL_FITS, len(task.candidates)):
-        return
+        return ""
     slowest = max(outcomes, key=lambda outcome: outcome.pull.level)
     seconds = slowest.fit_seconds + slowest.score_seconds
     took, way_out = "A full fit took", ""
@@ -137,7 +137,7 @@ def report_few_full_fits(
     else:
         budget = seconds * ENOUGH_FULL_FITS / n_workers
         way_out = f" {ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
-    warn_user(
+    return (
         f"The time_budget was enough to fit {counted(n_full, 'candidate')} in full, too few to "
         f"compare. {took} {seconds_text(seconds)}.{way_out}"
     )

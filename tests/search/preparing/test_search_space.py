@@ -25,9 +25,14 @@ from sklearn_halving.search.preparing._space import _draw_indices
     size=st.integers(1, 30),
     n_of_bracket=st.lists(st.integers(1, 40), min_size=1, max_size=6),
     seed=st.integers(0, 99),
+    n_first=st.integers(0, 3),
 )
-def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(size, n_of_bracket, seed):
-    drawn = _draw_indices(size, n_of_bracket, np.random.RandomState(seed))
+def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(
+    size, n_of_bracket, seed, n_first
+):
+    n_first = min(n_first, size, sum(n_of_bracket))
+    drawn = _draw_indices(size, n_first, n_of_bracket, np.random.RandomState(seed))
+    assert set(range(n_first)) <= set(drawn)
     count = np.zeros(size, dtype=int)
     for n in n_of_bracket:
         bracket, drawn = drawn[: min(n, size)], drawn[min(n, size) :]
@@ -64,7 +69,6 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
         getattr(search, method)(*data(300))
 
 
-@pytest.mark.filterwarnings("ignore:.* of the grid are left out")
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("space", [HUGE, [HUGE, HUGE]], ids=["one", "two with the same names"])
 def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class, space):

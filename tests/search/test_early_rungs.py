@@ -16,7 +16,7 @@ VALUES = {"value": uniform(0, 1)}
 
 
 def search(**params):
-    return HyperbandSearchCV(Known(), VALUES, random_state=0, **{"brackets": "all", **params})
+    return HyperbandSearchCV(Known(), VALUES, random_state=0, **params)
 
 
 def splits_of_rungs(fitted):
@@ -26,9 +26,11 @@ def splits_of_rungs(fitted):
     return [sorted(history["split"][rows].unique().tolist()) for rows in (~is_last, is_last)]
 
 
-def test_auto_takes_as_few_splits_as_have_a_hundred_test_rows():
+def test_as_few_splits_as_have_a_hundred_test_rows_are_used():
     for n_rows, n_splits in ((90, 5), (170, 3), (255, 2), (500, 1), (2000, 1)):
-        early, _ = splits_of_rungs(search(cv=5, n_candidates=17).fit(*data(n_rows)))
+        early, _ = splits_of_rungs(
+            search(cv=5, n_candidates=17, min_resources=20).fit(*data(n_rows))
+        )
         assert len(early) == n_splits, n_rows
 
 
@@ -38,7 +40,7 @@ def test_a_grid_has_two_early_splits_for_any_number_of_test_rows():
         assert plan["n_fits"][0] == 2 * plan["n_candidates"][0] == 32
 
 
-def test_auto_takes_as_many_splits_as_have_ten_rows_of_the_rarest_class():
+def test_as_many_splits_as_have_ten_rows_of_the_rarest_class_are_used():
     X, y = make_classification(1000, weights=[0.98], flip_y=0, random_state=0)
     assert np.bincount(y).tolist() == [980, 20]  # four in each fold
     early, _ = splits_of_rungs(search(cv=5, n_candidates=17).fit(X, y))
