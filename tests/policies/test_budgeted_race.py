@@ -240,7 +240,7 @@ def test_all_of_a_budget_of_pulls_is_used_and_the_winner_has_half_of_the_most_sp
 
 def test_a_budget_that_covers_all_arms_ends_with_all_of_them_on_all_splits():
     for n_pulls in (30, 45):
-        pulls, best = play_pulls(BudgetedRace(n_pulls), 6, lambda p: float(p.arm == 2) + noise(p))
+        pulls, _ = play_pulls(BudgetedRace(n_pulls), 6, lambda p: float(p.arm == 2) + noise(p))
         assert sorted(set(pulls)) == [
             Pull(arm, 1, split) for arm in range(6) for split in range(5)
         ]

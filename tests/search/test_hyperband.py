@@ -120,7 +120,7 @@ BAD_INPUT = {
     "bracket twice": (Recording(), VALUES, {"brackets": [1, 1]}, "different"),
     "bracket a half": (Recording(), VALUES, {"brackets": [0.5]}, "whole numbers"),
     "too few candidates": (
-        Recording(), VALUES, {"n_candidates": 2, "brackets": [1]}, "n_candidates must be at least 3"
+        Recording(), VALUES, {"n_candidates": 2, "brackets": [1]}, "_candidates must be at least 3"
     ),
     "empty list": (Recording(), {"value": uniform(), "other": []}, {}, "non-empty"),
     "a string": (Recording(), {"value": "abc"}, {}, "needs to be a list"),
