@@ -25,7 +25,7 @@ class RungDisplay(Display):
 
     Use `from_estimator` to create a display. A line ends at the rung in which its candidate was
     eliminated, and the line of the winner has its own colour. A hollow point has fewer splits than
-    others with the same resource, such as that of a candidate that was dropped after one split.
+    others with the same resource, such as that of a candidate that is no finalist of a grid.
     The plot shows whether cheap fits predict full fits: if lines still cross late, use a larger
     ``min_resources`` or a smaller ``factor`` to promote more candidates.
 
@@ -65,14 +65,12 @@ class RungDisplay(Display):
     Examples
     --------
     >>> from scipy.stats import randint
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.ensemble import ExtraTreesClassifier
     >>> from sklearn_halving import HyperbandSearchCV
-    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
-    >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=2, random_state=0
-    ... ).fit(X, y)
+    >>> search = HyperbandSearchCV(ExtraTreesClassifier(), space, random_state=0).fit(X, y)
     >>> from sklearn_halving.plotting import RungDisplay
     >>> display = RungDisplay.from_estimator(search)
     >>> len(display.axes_)  # brackets
@@ -232,14 +230,12 @@ class BracketDisplay(Display):
     Examples
     --------
     >>> from scipy.stats import randint
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.ensemble import ExtraTreesClassifier
     >>> from sklearn_halving import HyperbandSearchCV
-    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
-    >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=2, random_state=0
-    ... ).fit(X, y)
+    >>> search = HyperbandSearchCV(ExtraTreesClassifier(), space, random_state=0).fit(X, y)
     >>> from sklearn_halving.plotting import BracketDisplay
     >>> display = BracketDisplay.from_estimator(search)
     >>> [lane.n_candidates.tolist() for lane in display.lanes]

@@ -273,7 +273,17 @@ class Stage:
 
 
 class ScoresAtLevel(NamedTuple):
-    """Arms in increasing order, a level, and the mean rewards of the arms at that level."""
+    """Arms in increasing order, a level, and the mean rewards of the arms at that level.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls
+    >>> policy = BudgetedRace(n_pulls=10)
+    >>> state = policy.start(Problem(n_arms=5, max_repetitions=2))
+    >>> policy.tell(state, policy.ask(state, max_pulls=1), [0.75])
+    >>> policy.scores(state)
+    [ScoresAtLevel(arms=array([0]), level=1, means=array([0.75]))]
+    """
 
     arms: IntArray
     level: int
@@ -421,7 +431,14 @@ class Policy(Protocol):
 
 @runtime_checkable
 class GrowsArms(Protocol):
-    """What a policy can do whose arms are created during the play, from the scores so far."""
+    """What a policy can do whose arms are created during the play, from the scores so far.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import BudgetedRace, GrowsArms, SuccessiveRejects
+    >>> isinstance(BudgetedRace(10), GrowsArms), isinstance(SuccessiveRejects(10), GrowsArms)
+    (True, False)
+    """
 
     def arms_wanted(self, state: Any) -> Sequence[range]:
         """Return the groups of arms that the policy has asked for, in the order of creation."""
@@ -432,7 +449,14 @@ class GrowsArms(Protocol):
 
 @runtime_checkable
 class UsesTime(Protocol):
-    """What a policy can do that plans by the measured times of its pulls."""
+    """What a policy can do that plans by the measured times of its pulls.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import BudgetedRace
+    >>> BudgetedRace().uses_time, BudgetedRace(n_pulls=10).uses_time
+    (True, False)
+    """
 
     @property
     def uses_time(self) -> bool:

@@ -196,7 +196,7 @@ class AdaptiveSearchCV(BaseSearch):
     >>> AdaptiveSearchCV(SVC(), grid).plan(X, y)[["n_candidates", "n_resources", "n_fits"]]
        n_candidates  n_resources  n_fits
     0             9          359      18
-    1             5          718      10
+    1             5          719      10
     2             3         1437      15
     """
 

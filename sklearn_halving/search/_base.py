@@ -188,7 +188,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               several loops of brackets;
             - ``n_candidates`` of each rung. Those of a later rung are the best of the rung before,
               so the first rungs of all brackets together have all candidates of the search;
-            - ``n_initial``, those from ``initial_candidates``, if there are any;
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
               of candidates, where the time budget decides;
@@ -198,9 +197,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
             The sums of the last three columns are those of the whole search.
             ``plan.attrs["at_most"]`` is True if a search that nothing interrupts may make fewer
-            fits than these: candidates may be dropped in the last rung of a bracket, a policy may
-            stop early, or there is a ``time_budget``. If it is False, all of these fits are made,
-            unless candidates have no score because fits failed.
+            fits than these: a policy may stop early, or there is a ``time_budget``. If it is
+            False, all of these fits are made, unless candidates have no score because fits failed.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read
