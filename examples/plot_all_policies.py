@@ -57,7 +57,7 @@ by_name = [
     "adaptive_gap_e_v",
     "adaptive_ugap_eb",
     "variance_rejects",
-    "incumbent_race",
+    "budgeted_race",
     "successive_elimination",
     "hoeffding_race",
     "bernstein_race",

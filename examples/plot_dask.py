@@ -48,7 +48,7 @@ def mean_recall_of_the_worst(estimator, X, y):
 #   and ``parallel_config("ray", n_jobs=-1)`` below.
 def start_cluster():
     """Start a scheduler and two workers."""
-    return LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    return LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
 
 
 # %%

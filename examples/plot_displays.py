@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import loguniform
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -33,10 +33,10 @@ from sklearn_halving.plotting import (
 
 # %%
 # This search plays the brackets of the paper: few rows for many candidates, all rows for few.
-X, y = load_wine(return_X_y=True)
+X, y = load_breast_cancer(return_X_y=True)
 model = make_pipeline(StandardScaler(), SVC())
-space = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-4, 1e1)}
-rungs = HyperbandSearchCV(model, space, brackets="all", cv=3, random_state=0).fit(X, y)
+space = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-5, 1)}
+rungs = HyperbandSearchCV(model, space, random_state=0).fit(X, y)
 displays = {}
 
 # %%

@@ -19,7 +19,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import StratifiedShuffleSplit, cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, VarianceHalvingSearchCV
 from sklearn_halving.plotting import ConfidenceDisplay
 
 X, progression = load_diabetes(return_X_y=True)
@@ -37,7 +37,7 @@ outer = StratifiedShuffleSplit(n_splits=12, train_size=100, random_state=0)
 # ``return_estimator=True`` it returns the fitted searches, which have the scores of their
 # winners.
 searches = {
-    "Hyperband": HyperbandSearchCV(tree, space, brackets="all", random_state=0),
+    "adaptive": AdaptiveSearchCV(tree, space, n_fits=150, random_state=0),
     "variance halving": VarianceHalvingSearchCV(tree, space, n_fits=150, random_state=0),
 }
 nested = {
@@ -48,30 +48,22 @@ nested = {
 # %%
 # ``best_score_`` is the score reported by the search, and ``test_score`` is the score on new
 # rows. Their difference is the optimism. Its standard error over the outer splits is only
-# approximate, since these share rows. ``best_corrected_score_`` corrects for selection. The
-# correction is conservative: if the noise of a score is larger than the differences between
-# candidates, as in this example, it assumes that the winner is hardly better than the others.
-# Selection is not the only reason for a difference: the refit has all 100 rows while the fits of
-# the search had 80, so the search underestimates the score of the refit.
+# approximate, since these share rows. Selection is not the only reason for a difference: the
+# refit has all 100 rows while the fits of the search had 80, so the search underestimates the
+# score of the refit.
 rows = []
 for name, result in nested.items():
-    claims = {"best_score_": [search.best_score_ for search in result["estimator"]]}
-    if name == "variance halving":
-        claims["best_corrected_score_"] = [
-            search.best_corrected_score_ for search in result["estimator"]
-        ]
-    for claim, inner in claims.items():
-        optimism = np.array(inner) - result["test_score"]
-        rows.append(
-            {
-                "search": name,
-                "claim": claim,
-                "inner": np.mean(inner),
-                "outer": result["test_score"].mean(),
-                "optimism": optimism.mean(),
-                "standard error": optimism.std(ddof=1) / np.sqrt(len(optimism)),
-            }
-        )
+    inner = np.array([search.best_score_ for search in result["estimator"]])
+    optimism = inner - result["test_score"]
+    rows.append(
+        {
+            "search": name,
+            "best_score_": inner.mean(),
+            "outer score": result["test_score"].mean(),
+            "optimism": optimism.mean(),
+            "standard error": optimism.std(ddof=1) / np.sqrt(len(optimism)),
+        }
+    )
 print(pd.DataFrame(rows).round(4).to_string(index=False))
 
 # %%
@@ -80,9 +72,7 @@ print(pd.DataFrame(rows).round(4).to_string(index=False))
 figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
 for name, result in nested.items():
     inner = [search.best_score_ for search in result["estimator"]]
-    axes.scatter(inner, result["test_score"], label=f"{name}, best_score_")
-inner = [search.best_corrected_score_ for search in nested["variance halving"]["estimator"]]
-axes.scatter(inner, nested["variance halving"]["test_score"], label="corrected", marker="x")
+    axes.scatter(inner, result["test_score"], label=name)
 axes.axline((0.7, 0.7), slope=1, color="grey", linestyle="--")
 axes.set(xlabel="score that the search reports", ylabel="score on rows it has not seen")
 axes.legend()

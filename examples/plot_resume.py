@@ -18,18 +18,15 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 
 X, y = load_digits(return_X_y=True)
 space = {"C": loguniform(1e-2, 1e4), "gamma": loguniform(1e-6, 1e1)}
 folder = tempfile.TemporaryDirectory()
 journal = Path(folder.name) / "digits.jsonl"
-# With ``early_splits``, the search plays its brackets although there is a time budget.
-search = HyperbandSearchCV(
-    SVC(), space, n_candidates=49, cv=3, early_splits="all", random_state=0, checkpoint=journal
-)
-planned = search.plan(X, y)["n_fits"].sum()
-print(f"planned: {planned} fits")
+# ``n_fits`` plans the search, also if there is a time budget. The result does not depend on how
+# often the search is stopped.
+search = AdaptiveSearchCV(SVC(), space, n_fits=60, random_state=0, checkpoint=journal)
 
 
 def n_in_journal():
@@ -63,7 +60,7 @@ print(f"{n_in_journal() - n_before} of them new")
 # %%
 # To check the result, run the same search without interruption and without a file.
 whole = clone(search).set_params(checkpoint=None).fit(X, y)
-columns = ["mean_test_score", "rank_test_score", "param_C", "n_resources"]
+columns = ["mean_test_score", "rank_test_score", "param_C", "n_fits"]
 same = all(np.array_equal(whole.cv_results_[name], search.cv_results_[name]) for name in columns)
 print(f"the same table: {same}; the same winner: {whole.best_params_ == search.best_params_}")
 
@@ -76,7 +73,7 @@ print(f"the longest time between two fits: {pauses.max():.2f} s, after {pauses.a
 # %%
 # A different search cannot use this file. The error shows what differs.
 try:
-    clone(search).set_params(factor=2).fit(X, y)
+    clone(search).set_params(scoring="f1_macro").fit(X, y)
 except ValueError as error:
     print(str(error).replace(str(journal.parent), "..."))
 folder.cleanup()

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.plotting import ParameterDisplay
 
 X, y = load_adult()
@@ -49,12 +49,11 @@ def make_search(weighs_rows, weighs_errors):
         ),
     )
     model = LogisticRegression(solver="newton-cholesky").set_fit_request(sample_weight=weighs_rows)
-    return HyperbandSearchCV(
+    return AdaptiveSearchCV(
         make_pipeline(columns, model),
         {"logisticregression__C": loguniform(1e-4, 1e2)},
         scoring=get_scorer("neg_log_loss").set_score_request(sample_weight=weighs_errors),
-        n_candidates=17,
-        cv=3,
+        n_fits=30,
         random_state=0,
     )
 
@@ -84,7 +83,7 @@ with config_context(enable_metadata_routing=True):
 print(table.round(4).to_string(index=False))
 
 # %%
-# The first two searches make the same fits and use different scores. Their scores estimate
+# The first two searches train in the same way and use different scores. Their scores estimate
 # different quantities and cannot be compared. Only the last column, which is the same measure
 # for all searches, compares the models.
 #
