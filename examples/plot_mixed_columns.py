@@ -7,7 +7,6 @@ between two kinds of model and their parameters at the same time, in the time th
 data remain a DataFrame throughout.
 """
 
-import pandas as pd
 from _data import load_adult
 from scipy.stats import loguniform, randint
 from sklearn.compose import make_column_selector, make_column_transformer
