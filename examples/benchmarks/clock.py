@@ -1,4 +1,4 @@
-"""One line and a time budget, against random search and TPE in the same time.
+"""AdaptiveSearchCV with a time budget, against random search and TPE in the same time.
 
 The clock is virtual: the time of each fit is measured once and recorded, and the searches get the
 recorded times. A budget is a number of full fits on one split, and includes the refit. Random
@@ -8,9 +8,6 @@ surrogates, 0 is the best of 3,000 random candidates and 1 their median. A task 
 random search is ahead by more than two standard errors over the seeds. Such tasks are repeated
 with ten other seeds. A table has signal if the best of eight random candidates is above their
 median by 0.03. No rule was chosen on the seeds of the report.
-
-Without a time budget, the race of BayesGapSearchCV and VarianceHalvingSearchCV over distributions
-is compared at equal numbers of fits.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ import heapq
 import json
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,21 +32,19 @@ from _yahpo_peers import suggested
 from _yahpo_surrogates import scenario_at
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn_halving.policies.timed._timed_halving import TimedHalving
-from sklearn_halving.search.preparing._arriving import MadeBySampler
 
-from sklearn_halving.policies import IncumbentRace, Problem, Pulls
+from sklearn_halving.policies import BudgetedRace, Problem, Pulls
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
-from sklearn_halving.search.preparing._space import SearchSpace, with_own_parameters
-from sklearn_halving.spaces import first_candidates_for, space_for
+from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates
+from sklearn_halving.search.preparing._space import SearchSpace, own_candidate
+from sklearn_halving.spaces import space_for
 
 BUDGETS, FOLDS, REFIT = (3, 10, 30, 100, 300), 5, 1.25
+MOST = 10_000
+"""The most candidates that a search may create."""
 FIRST_SEED, REPEATED = 10, range(100, 110)
 """The first seed of the report, and the seeds of repeated tasks."""
 LEAST_SIGNAL = 0.03
-N_FITS = (25, 50, 100, 150)
-"""Numbers of full fits of searches without a time budget."""
 LARGEST = {0.5: 30, 0.06: 100}
 """The largest number of full fits on tables where a fit takes so many seconds."""
 TABLES = (
@@ -87,11 +81,9 @@ class Table:
         table, model, n_rows, *order = name.split()
         self._task = task = table_task(table, model, int(n_rows), seed, *order)
         self.space = {task.prefix + key: values for key, values in SPACES[model].items()}
-        self.own = with_own_parameters(SearchSpace(self.space), task.pipeline).initial
         if is_auto:
             self.space = space_for(task.pipeline, task.X, task.y)
-            own = {name: task.pipeline.get_params()[name] for name in self.space}
-            self.own = tuple(own | params for params in first_candidates_for(task.pipeline))
+        self.first = [own_candidate(task.pipeline, SearchSpace(self.space))]
         self._seed, self._folds = seed, task.folds(FOLDS, seed)
         self._training_sets = replace(task, order="").folds(FOLDS, seed + 500)
         self.refit_cost = len(task.y) / len(self._folds[0][0])
@@ -143,8 +135,7 @@ class Surrogate:
         self.scenario, self._data_set = scenario_at(str(DATA / "yahpo" / scenario)), data_set
         self._fixed, self._seed = fixed, seed
         self.space = self.scenario.space
-        # Parameters of their own are not known.
-        self.own = with_own_parameters(SearchSpace(self.space), DummyClassifier()).initial
+        self.first: list[dict[str, Any]] = []  # parameters of their own are not known
         rng, drawn = np.random.default_rng(99), Space.of(self.space)
         values = self._value([drawn.draw(rng) for _ in range(3000)], 27)
         self._best, self._median = values.max(), float(np.median(values))
@@ -173,52 +164,28 @@ Found = tuple[dict[str, Any], float]
 """The parameters that a search chose, and the seconds that it used."""
 
 
-def timed(task: Any, budget: float, n_workers: int, seed: int) -> Found:
-    """Play the plan of HyperbandSearchCV with a time budget."""
-    policy = TimedHalving(task.low, n_workers=n_workers, refit_cost=task.refit_cost)
-    state = policy.start(Problem(10_000, task.low or task.n_train, task.n_train, FOLDS))
-    told, entropy = Told(Space.of(task.space)), [seed]
-    source = MadeBySampler(GaussianProcessSampler(), told, entropy, list(task.own))
-    source.follow(policy, state)
-    known: dict[int, dict[str, Any]] = {}
+def adaptive(task: Any, budget: float, n_workers: int, seed: int) -> Found:
+    """Play the policy of AdaptiveSearchCV with a time budget."""
+    policy = BudgetedRace(
+        screening_level=task.low, pulls_in_flight=n_workers, refit_cost=task.refit_cost
+    )
+    state = policy.start(Problem(MOST, task.low or task.n_train, task.n_train, FOLDS))
+    told = Told(Space.of(task.space))
+    source = CandidateSource(GaussianProcessSampler(), told, [seed], task.first, policy, state)
+    candidates = LazyCandidates(MOST, source.more)
     running: list[Any] = []
-    now, n_asked, n_groups = 0.0, 0, 0
+    now, n_asked = 0.0, 0
     while not policy.is_finished(state):
         for pull in policy.ask(state, n_workers - len(running)).each():
-            while pull.arm not in known:
-                arms = policy.arrivals(state)[n_groups]
-                known |= zip(arms, source.create(n_groups, arms), strict=True)
-                n_groups += 1
-            found = task.fit(known[pull.arm], pull.level / task.n_train, pull.repetition)
+            candidates.ensure(pull.arm)
+            found = task.fit(candidates[pull.arm], pull.level / task.n_train, pull.repetition)
             n_asked += 1
             heapq.heappush(running, (now + found[1], n_asked, pull, found))
         now, _, pull, (score, seconds) = heapq.heappop(running)
-        policy.charge(state, pull, seconds, budget - now, n_workers)
+        policy.record_time(state, pull, seconds, budget - now, n_workers)
         policy.tell(state, Pulls.of(pull), np.array([score]))
-    chosen = known[int(policy.recommend(state))]
+    chosen = candidates[int(policy.recommend(state))]
     return chosen, now + task.refit_cost * task.fit(chosen, 1.0, 0)[1]
-
-
-def race(task: Any, budget: float, n_workers: int, seed: int) -> Found:
-    """Play the race, which has no time budget, but one of fits."""
-    policy = IncumbentRace(round(budget))
-    problem = Problem(policy.n_pulls, max_repetitions=policy.n_splits)
-    state = policy.start(problem, seed=np.random.SeedSequence(seed))
-    source = MadeBySampler(
-        GaussianProcessSampler(), Told(Space.of(task.space)), [seed], list(task.own)
-    )
-    source.follow(policy, state)
-    known: dict[int, dict[str, Any]] = {}
-    running: deque[Any] = deque()
-    while not policy.is_finished(state):
-        while pull := next(policy.ask(state, 1).each(), None):
-            running.append(pull)
-            if pull.arm not in known:
-                [known[pull.arm]] = source.create(pull.arm, range(pull.arm, pull.arm + 1))
-        pull = running.popleft()
-        score, _ = task.fit(known[pull.arm], 1.0, pull.repetition)
-        policy.tell(state, Pulls.of(pull), np.array([score]))
-    return known[int(policy.recommend(state))], budget
 
 
 def on_five_folds(
@@ -273,23 +240,7 @@ def tpe(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     return on_five_folds(ask, study.tell, task, budget, n_workers)
 
 
-class OfEqualFits:
-    """A task in which each fit takes one second, and the last one no time."""
-
-    def __init__(self, task: Any) -> None:
-        self._task, self.space, self.own, self.loss = task, task.space, task.own, task.loss
-        self.refit_cost = REFIT
-
-    def fit(self, params: dict[str, Any], share: float, split: int) -> tuple[float, float]:
-        """Return score and seconds."""
-        return self._task.fit(params, share, split)[0], 1.0
-
-
-SEARCHES = {"timed": timed, "random": random_search, "TPE": tpe}
-RACES = {"race": race} | {
-    name: lambda task, budget, *rest, search=search: search(task, budget + REFIT, *rest)
-    for name, search in (("random", random_search), ("TPE", tpe))
-}
+SEARCHES = {"adaptive": adaptive, "random": random_search, "TPE": tpe}
 
 
 @dataclass(frozen=True)
@@ -396,16 +347,9 @@ def table_plays(name: str, seeds: Iterable[int], *, is_auto: bool) -> Iterator[P
         yield Play(name, table, full, seed + crc32(name.encode()) % 10**6, largest, signal)
 
 
-def equal_plays(name: str, seeds: Iterable[int], *, is_auto: bool) -> Iterator[Play]:
-    """Yield a real table in which each fit takes a second."""
-    for play in table_plays(name, seeds, is_auto=is_auto):
-        yield replace(play, task=OfEqualFits(play.task), full=1.0)
-
-
 def main() -> None:
     texts = {"tables": "part of the names of the tables"}
-    auto = "the ready spaces, with their first candidates"
-    options = parse_options(__doc__, seeds=4, texts=texts, auto=auto, two="two workers")
+    options = parse_options(__doc__, seeds=4, texts=texts, auto="ready spaces", two="two workers")
     report = Report("A time budget", options)
     if not (DATA / "tables").exists():
         print(f"No tables in {DATA}: nothing to do. Set SKLEARN_HALVING_DATA.")
@@ -426,20 +370,15 @@ def main() -> None:
             rows = rows_of(plays, budgets, n_workers, SEARCHES, repeat, apart=False)
             title = f"Surrogates, {fixed:g} of a fit is fixed"
             file = f"time_budget_surrogates_{fixed:g}.csv"
-            report.table(title, columns.format("regret", *["timed"] * 3) + end, rows, file)
+            report.table(title, columns.format("regret", *["adaptive"] * 3) + end, rows, file)
         names = [name for name in TABLES if options.tables in name][: 1 if options.quick else None]
-        parts = (
-            ("tables", "time_budget", "timed", table_plays, SEARCHES, budgets, n_workers),
-            ("races", "races", "race", equal_plays, RACES, N_FITS[: len(budgets)], 1),
-        )
-        for title, file, ours, plays_of, searches, sizes, n_workers in parts:
-            if options.only in title:
-                play = partial(plays_of, is_auto=options.auto)
-                plays = [p for name in names for p in play(name, seeds)]
-                repeat = partial(play, seeds=REPEATED)
-                rows = rows_of(plays, sizes, n_workers, searches, repeat, apart=True)
-                head = (columns + there).format("points lost", *[ours] * 5) + end
-                report.table(f"Real tables, {title}", head, rows, f"{file}{suffix}.csv")
+        if options.only in "tables":
+            play = partial(table_plays, is_auto=options.auto)
+            plays = [p for name in names for p in play(name, seeds)]
+            repeat = partial(play, seeds=REPEATED)
+            rows = rows_of(plays, budgets, n_workers, SEARCHES, repeat, apart=True)
+            head = (columns + there).format("points lost", *["adaptive"] * 5) + end
+            report.table("Real tables", head, rows, f"time_budget{suffix}.csv")
 
 
 if __name__ == "__main__":
