@@ -13,7 +13,7 @@ the best arm, as in `best_probability_`, which is compared with the truth:
    random order, and the truth is the mean over all of them. The variance that overlapping
    training sets hide (``n_test / n_train``) is counted in the claims but not in this truth, so
    that they should be too low;
-3. for the finalists of HyperbandSearchCV over grids of learners, on recorded learning curves (LCDB
+3. for the finalists of AdaptiveSearchCV over grids of learners, on recorded learning curves (LCDB
    1.1, see ``lcdb.py``), with recorded noise that is independent for each split. Here, too, the
    overlap is counted in the claims only. Left out without the data.
 
@@ -37,7 +37,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
 from sklearn_halving.search.reporting._statistics import (
     ChoiceStatistics,
@@ -180,13 +180,13 @@ def replayed(n_runs: int, n_splits: int) -> Iterator[Claim]:
 
 
 def finalists(quick: bool) -> Iterator[Claim]:
-    """Yield the claims of HyperbandSearchCV about its finalists."""
+    """Yield the claims of AdaptiveSearchCV about its finalists."""
     for curves in load(quick) if FOLDER.is_dir() else ():
         X = np.arange(curves.n_rows * N_SPLITS // (N_SPLITS - 1), dtype=np.int32)[:, np.newaxis]
         for n_learners in GRIDS:
             rng = np.random.default_rng([curves.data_set, n_learners])
             grid = {"learner": rng.permutation(len(curves.test))[:n_learners].tolist()}
-            search = HyperbandSearchCV(
+            search = AdaptiveSearchCV(
                 Recorded(curves), grid, cv=KFold(N_SPLITS), random_state=0, refit=False
             ).fit(X, np.zeros(len(X)))
             results = search.cv_results_

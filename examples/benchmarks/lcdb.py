@@ -1,4 +1,4 @@
-"""Recorded learning curves: what HyperbandSearchCV's plan for a grid costs, and what it loses.
+"""Recorded learning curves: what AdaptiveSearchCV's plan for a grid costs, and what it loses.
 
 LCDB 1.1 has error rates of 27 learners at growing numbers of training rows. Every search runs
 through its public interface, on an estimator whose score is the recorded validation curve at the
@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 
 FOLDER = DATA / "lcdb"
 N_SPLITS = 5
@@ -115,10 +115,10 @@ def load(quick: bool) -> Iterator[Curves]:
         )
 
 
-OURS = "HyperbandSearchCV"
+OURS = "AdaptiveSearchCV"
 SEARCHES = {
     "GridSearchCV": GridSearchCV,
-    OURS: partial(HyperbandSearchCV, random_state=0),
+    OURS: partial(AdaptiveSearchCV, random_state=0),
     "HalvingGridSearchCV": partial(HalvingGridSearchCV, random_state=0),
 }
 

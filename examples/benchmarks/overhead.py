@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 from _common import Report, cpu_seconds, one_thread, paired_ratios, parse_options, spread
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_halving import (
+    AdaptiveSearchCV,
     BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
@@ -87,12 +89,7 @@ def grid_search(n_fits: int) -> None:
 def one_rung(n_fits: int) -> int:
     """Run the same fits as `grid_search`, on the same rows, by our engine."""
     grid = {"value": list(range(n_fits // N_SPLITS))}
-    options = {
-        "resource": "level",
-        "max_resources": 1,
-        "early_splits": "all",
-        "cv": KFold(N_SPLITS),
-    }
+    options = {"resource": "level", "max_resources": 1, "brackets": [0], "cv": KFold(N_SPLITS)}
     search = HyperbandSearchCV(DoNothing(), grid, refit=False, random_state=0, **options)
     search.fit(X, Y)
     if search.n_fits_ != n_fits:
@@ -107,6 +104,16 @@ def brackets(n_fits: int) -> int:
         grid = {"value": np.arange(400)}
         options = {"resource": "level", "max_resources": 81, "brackets": "all", "cv": KFold(3)}
         search = HyperbandSearchCV(DoNothing(), grid, refit=False, random_state=0, **options)
+        n_done += search.fit(X, Y).n_fits_
+    return n_done
+
+
+def adaptive(n_fits: int) -> int:
+    """Run AdaptiveSearchCV with 100 fits of new candidates, several times."""
+    n_done = 0
+    while n_done < n_fits:
+        space = {"value": uniform()}
+        search = AdaptiveSearchCV(Noisy(), space, n_fits=100, random_state=0)
         n_done += search.fit(X, Y).n_fits_
     return n_done
 
@@ -140,6 +147,7 @@ def serial_rows(n_fits: int, repeats: int) -> Iterator[list[Any]]:
     runs: dict[str, Callable[[int], int]] = {
         "HyperbandSearchCV, one rung": one_rung,
         "HyperbandSearchCV, five brackets": brackets,
+        "AdaptiveSearchCV, 100 fits": adaptive,
         "VarianceHalvingSearchCV": variance_halving,
         "BanditSearchCV, successive rejects": successive_rejects,
         "BayesGapSearchCV": bayes_gap,

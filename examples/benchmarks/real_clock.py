@@ -1,6 +1,6 @@
-"""One line and a real clock: LightGBM with its ready space, against random search, TPE and FLAML.
+"""A real clock: LightGBM with its ready space, against random search, TPE and FLAML.
 
-``HyperbandSearchCV(model, "auto", time_budget=T)`` gets the seconds of 10, 30 and 100 full fits on
+``AdaptiveSearchCV(model, "auto", time_budget=T)`` gets the seconds of 10, 30 and 100 full fits on
 one split. Random search and Optuna's TPE draw from the same space, and compare candidates on five
 folds. FLAML searches its own space of LightGBM on encoded columns. All of them use one core. The
 choices are scored on rows that no search has seen. Without FLAML, its column is empty.
@@ -22,7 +22,7 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler, cross_val_score
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.spaces import space_for
 
 BUDGETS, FOLDS = (10, 30, 100), 5
@@ -38,9 +38,9 @@ def lightgbm_task(name: str, seed: int) -> TableTask:
     return task
 
 
-def one_line(task: TableTask, seconds: float, seed: int) -> Any:
+def adaptive(task: TableTask, seconds: float, seed: int) -> Any:
     """Return the fitted search."""
-    search = HyperbandSearchCV(task.pipeline, "auto", time_budget=seconds, random_state=seed)
+    search = AdaptiveSearchCV(task.pipeline, "auto", time_budget=seconds, random_state=seed)
     return search.fit(task.X, task.y)
 
 
@@ -133,7 +133,7 @@ def points_lost(task: TableTask, model: Any) -> float:
 
 
 SEARCHES: dict[str, Callable[[TableTask, float, int], Any]] = {
-    "one line": one_line,
+    "adaptive": adaptive,
     "random": random_search,
     "TPE": tpe,
     "FLAML": flaml,
@@ -158,13 +158,13 @@ def rows_of(tables: tuple[str, ...], budgets: tuple[int, ...], n_seeds: int) -> 
                 for search_name, search in searches.items():
                     start = time.perf_counter()
                     model = search(task, seconds, seed)
-                    used += [(time.perf_counter() - start) / seconds] * (search is one_line)
+                    used += [(time.perf_counter() - start) / seconds] * (search is adaptive)
                     losses[search_name] = points_lost(task, model)
                 found.append(losses)
         table = pd.DataFrame(found, columns=["table", *SEARCHES]).groupby("table").mean()
         row = [f"{budget} full fits", len(table), *table.mean()]
         for other in list(SEARCHES)[1:]:
-            gain = table[other] - table["one line"]
+            gain = table[other] - table["adaptive"]
             row.append(f"{gain.mean():+.2f} ({gain.sem():.2f})")
         yield [*row, f"{min(used):.2f} to {max(used):.2f}"]
 
@@ -176,7 +176,7 @@ def main() -> None:
         print(f"No tables in {DATA}: nothing to do. Set SKLEARN_HALVING_DATA.")
         return
     names = " | ".join(SEARCHES)
-    minus = " | ".join(f"{name} minus one line" for name in list(SEARCHES)[1:])
+    minus = " | ".join(f"{name} minus adaptive" for name in list(SEARCHES)[1:])
     with one_thread():
         rows = rows_of(
             TABLES[: 1 if options.quick else None],

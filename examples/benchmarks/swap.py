@@ -1,4 +1,4 @@
-"""HyperbandSearchCV in the place of GridSearchCV on tables of 120 to 1,600 rows: cost and choice.
+"""AdaptiveSearchCV in the place of GridSearchCV on tables of 120 to 1,600 rows: cost and choice.
 
 Each task is a table, a model and a grid of 3 to 25 candidates. Both searches run on the same rows
 with five folds, and the winners are scored on rows that no search has seen. Both run again with
@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 
 N_SPLITS = 5
 SIZES = (120, 300, 700, 1600)
@@ -101,14 +101,14 @@ def compare(name: str, model: Any, grid: dict[str, list[Any]], rows: Any, scorin
     backwards = [{key: [value] for key, value in p.items()} for p in ParameterGrid(grid)][::-1]
     options = {"scoring": scoring, "cv": N_SPLITS}
     for kind, space in (("forwards", grid), ("backwards", backwards)):
-        ours = HyperbandSearchCV(clone(model), space, random_state=0, **options)
+        ours = AdaptiveSearchCV(clone(model), space, random_state=0, **options)
         theirs = GridSearchCV(clone(model), space, **options)
         for search in (ours, theirs) if kind == "forwards" else (theirs, ours):
             key = type(search).__name__, kind
             seconds[key] = cpu_seconds(lambda search=search: search.fit(rows.X, rows.y))
             winner[key] = {name: search.best_params_[name] for name in grid}
             scores[key] = scorer(search, rows.X_test, rows.y_test)
-    ours_name, theirs_name = "HyperbandSearchCV", "GridSearchCV"
+    ours_name, theirs_name = "AdaptiveSearchCV", "GridSearchCV"
     changed = {
         of: winner[of, "forwards"] != winner[of, "backwards"] for of in (ours_name, theirs_name)
     }
@@ -147,7 +147,7 @@ def tasks(options: Any) -> Any:
 def main() -> None:
     """Compare, and report."""
     options = parse_options(__doc__, seeds=1)
-    report = Report("HyperbandSearchCV in the place of GridSearchCV", options)
+    report = Report("AdaptiveSearchCV in the place of GridSearchCV", options)
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [compare(*task) for task in tasks(options)]
@@ -175,7 +175,7 @@ def main() -> None:
         ["winner changed by reversing the grid", f"{reversed_too[0]:.0%}"],
         ["the same for GridSearchCV", f"{reversed_too[1]:.0%}"],
     ]
-    columns = f"HyperbandSearchCV against GridSearchCV | {len(found)} tasks"
+    columns = f"AdaptiveSearchCV against GridSearchCV | {len(found)} tasks"
     report.table("All tasks", columns, rows, "swap_tables.csv")
 
 

@@ -26,9 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV
 
-SEARCH = HyperbandSearchCV
 RATES = loguniform(0.01, 0.3)
 
 
@@ -52,7 +51,7 @@ def run(
     model: Any, space: dict[str, Any], rows: Any, n_jobs: int, budget: float, seed: int
 ) -> tuple[int, float]:
     """Search; return the number of fits, and the seconds."""
-    search = SEARCH(
+    search = AdaptiveSearchCV(
         make_pipeline(StandardScaler(), model),
         {f"{type(model).__name__.lower()}__{name}": values for name, values in space.items()},
         time_budget=budget,
