@@ -36,7 +36,7 @@ from sklearn_halving.plotting import (
 X, y = load_breast_cancer(return_X_y=True)
 model = make_pipeline(StandardScaler(), SVC())
 space = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-5, 1)}
-rungs = HyperbandSearchCV(model, space, random_state=0).fit(X, y)
+rungs = HyperbandSearchCV(model, space, n_candidates=30, random_state=0).fit(X, y)
 displays = {}
 
 # %%
