@@ -431,9 +431,10 @@ class VarianceHalving(PlannedPolicy):
         variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
-            n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
-            if n_least >= self._least_count():  # Algorithm 4, line 8
-                return bounded_counts(weight, n_pulls, budget, self.delta)
+            n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
+            is_ready = n_least >= self._least_count()  # Algorithm 4, line 8
+            counts = bounded_counts(weight * is_ready, n_pulls, budget, self.delta)
+            return counts + greedy_counts(weight * ~is_ready, n_pulls, budget, limit)
         return greedy_counts(weight, n_pulls, budget, limit)
 
     @property
