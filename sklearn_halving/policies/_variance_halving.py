@@ -355,7 +355,8 @@ class VarianceHalving(PlannedPolicy):
             elif not self.keep_pulls:
                 game.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                yield self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
+                counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
+                yield game.within_splits(counts)
                 n_left -= 1
                 if halves and i == len(plans):
                     _halve(game, (width + 1) // 2)  # lines 9 to 12

@@ -203,11 +203,21 @@ def make_cv_results(
             key = f"{side}_{metric}"
             for place in np.argsort(numbers).tolist():
                 results[f"split{numbers[place]}_{key}"] = table[:, place]
-            results[f"mean_{key}"] = means(table, pulls.is_pulled)
-            results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
+            is_compared = pulls.is_pulled & _works(table, rows.level)
+            results[f"mean_{key}"] = means(table, is_compared)
+            results[f"std_{key}"] = _deviations(table, is_compared)
             if side == "test":
                 results[f"rank_{key}"] = ranks(results[f"mean_{key}"], rows.rank_group)
     return results
+
+
+def _works(table: FloatArray, level: IntArray) -> BoolArray:
+    """Return on which splits at least one candidate at the same level has a score."""
+    works = np.zeros(table.shape, dtype=bool)
+    for one in np.unique(level):
+        rows = level == one
+        works[rows] = ~np.isnan(table[rows]).all(axis=0)
+    return works
 
 
 def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:

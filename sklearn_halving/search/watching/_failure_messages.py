@@ -6,7 +6,7 @@ What score a failed fit gets is decided in `execution/_evaluation`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -76,6 +76,29 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
             )
     if unscored and (hint := _missing_class(task, unscored[0].pull.repetition)):
         warn_user(hint)
+
+
+def report_broken_splits(
+    task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
+) -> None:
+    """Warn of splits on which no candidate has a score, if there are others."""
+    by_split: dict[int, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_split[outcome.pull.repetition].append(outcome)
+    broken = {
+        task.splits.number(repetition): _error_of(own[0])
+        for repetition, own in by_split.items()
+        if np.isnan([reward(outcome) for outcome in own]).all()
+        and len({outcome.pull.arm for outcome in own}) > 1
+    }
+    if 0 < len(broken) < len(by_split):
+        numbers, error = sorted(broken), broken[min(broken)]
+        what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
+        why = last_line(error) if error else "the score is NaN"
+        warn_user(
+            f"{what}: no candidate could be fitted and scored there ({why}). Candidates are "
+            "compared on the other splits."
+        )
 
 
 def _missing_class(task: EvaluationTask, repetition: int) -> str:
