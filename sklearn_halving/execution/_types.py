@@ -6,7 +6,7 @@ in `sklearn_halving.splits`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
 from sklearn_halving.resources._types import Resource
 from sklearn_halving.splits import SplitStream
+from sklearn_halving.splits._stream import narrow
 
 Rows = npt.NDArray[np.intp]
 
@@ -43,18 +44,21 @@ class Fold:
     """The level at which all rows are used: the size of the smallest training fold. Larger folds
     use more rows at every level, so that a level is the same fraction of each fold. If None, a
     level is a number of rows."""
+    n_needed: int = 0
+    """Number of rows that a subset needs to contain enough of every class. A level that is lower
+    has as many: the folds of a stream are not all known when levels are chosen."""
 
     def train_rows(self, level: int) -> Rows:
         """Return the training rows at a level; all rows if they are not the resource."""
         if self.order is None:
             return self.train.astype(np.intp, copy=False)
-        n_rows = level
+        n_rows = max(level, self.n_needed)
         if self.full_level is not None:
             # Because of rounding down, folds whose sizes differ by a row or two have the same
             # number of rows below the full level. `max` is needed because a later split of a
             # stream may be smaller.
             share = min(level, self.full_level) * len(self.train) // self.full_level
-            n_rows = max(level, share)
+            n_rows = max(n_rows, share)
         rows = _training_size.training_rows(self.train, self.order, n_rows)
         return rows.astype(np.intp, copy=False)
 
@@ -65,7 +69,7 @@ class Fold:
     def widened(self) -> Fold:
         """Return the fold with arrays of NumPy's index type."""
         order = None if self.order is None else self.order.astype(np.intp)
-        return Fold(self.train.astype(np.intp), self.test_rows(), order, self.full_level)
+        return replace(self, train=self.train.astype(np.intp), test=self.test_rows(), order=order)
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,14 @@ class SubsetOrders:
     """Ranks the rows of each training fold, so that training subsets are nested."""
 
     target: Rows | None
-    """The class of each row of the data, if every subset must contain all classes."""
+    """The classes of each row of the data, one column for each output, if every subset must
+    contain rows of all of them."""
     groups: np.ndarray | None
     """Group labels of all rows, if groups must stay together."""
     goes_forward: bool
     """Whether the rows are ordered by time."""
     min_per_class: int
-    """Number of rows of each class in the smallest subset."""
+    """Number of rows of each class in a subset, or all rows of a class that has fewer."""
     seed: np.random.SeedSequence
     """Seeds the orders."""
 
@@ -96,11 +101,13 @@ class SubsetOrders:
             min_per_class=self.min_per_class,
         )
 
-    def n_needed(self, order: Rows, train: Rows) -> int:
-        """Return the size of the smallest subset that contains enough rows of every class."""
-        if self.target is None:
-            return 1
-        return _training_size.rows_needed(order, self.target[train], self.min_per_class)
+    def fold(self, repetition: int, train: Rows, test: Rows, full_level: int | None) -> Fold:
+        """Return a fold with the order of its training rows."""
+        order, n_needed = self.order(repetition, train), 1
+        if self.target is not None:
+            target = self.target[train]
+            n_needed = _training_size.rows_needed(order, target, self.min_per_class)
+        return Fold(train, test, narrow(order), full_level, n_needed)
 
 
 @dataclass(frozen=True)
@@ -119,19 +126,19 @@ class HeldOutRows:
         order = self.orders.order(repetition, rows)
         n_held_out = max(1, round(HELD_OUT_FRACTION * len(rows)))
         of_all = self.orders.target
-        target = np.zeros(len(rows), np.intp) if of_all is None else of_all[rows]
+        target = np.zeros((len(rows), 1), np.intp) if of_all is None else of_all[rows]
         n_classes = len(np.unique(target))
         is_held_out = np.zeros(len(rows), dtype=bool)
         if self.orders.groups is None:
             is_held_out[order[:n_held_out]] = True
         else:
-            groups = _training_size.class_codes(self.orders.groups[rows])
+            groups = _training_size.class_codes(self.orders.groups[rows])[:, 0]
             for group in dict.fromkeys(groups[order].tolist()):
                 wanted = is_held_out | (groups == group)
                 if is_held_out.sum() < n_held_out and len(np.unique(target[~wanted])) == n_classes:
                     is_held_out = wanted
         # A booster cannot evaluate a class that it does not know.
-        is_held_out &= np.isin(target, target[~is_held_out])
+        is_held_out &= np.isin(target, target[~is_held_out]).all(axis=1)
         return rows[~is_held_out], rows[is_held_out]
 
 
@@ -168,8 +175,9 @@ class StreamedFolds:
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
         train, test = self.stream.split(repetition)
-        order = None if self.orders is None else self.orders.order(repetition, train)
-        return Fold(train, test, order, self.full_level)
+        if self.orders is None:
+            return Fold(train, test)
+        return self.orders.fold(repetition, train, test, self.full_level)
 
     def number(self, repetition: int) -> int:
         """Return the repetition, which is the number of its split."""

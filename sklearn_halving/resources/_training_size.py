@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,8 @@ class TrainingSize(CheckedFields, Resource):
     subsamples_rows = True
 
     def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
-        """Return the rows that hold every class (at least one), and all rows of the fold."""
-        return max(1, n_rows_needed), n_train
+        """Return the rows that every class needs (at least one), and all rows of the fold."""
+        return min(max(1, n_rows_needed), n_train), n_train
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def subset_order(
     y: object = None,
     groups: object = None,
     keep_order: bool = False,
-    min_per_class: int = 2,
+    min_per_class: int = 6,
 ) -> Rows:
     """Order the rows of a training fold; the first ``level`` rows are its subset.
 
@@ -106,13 +107,14 @@ def subset_order(
     rng : numpy.random.Generator
         Source of the random order.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        Classes whose proportions are preserved. The first rows contain ``min_per_class`` rows of
-        each class in turn; the others follow in proportion.
+        Classes, or labels. The first rows are those that each class of each output needs. With
+        one output, the others preserve the proportions of the classes.
     groups : array-like of shape (n_rows,), default=None
         Group labels. Rows of a group are adjacent, so a subset splits at most one group.
     keep_order : bool, default=False
-        Rows are ordered in time: take the most recent first. Overrides the other options.
-    min_per_class : int, default=2
+        Rows are ordered in time: take the most recent rows that each class needs, and then the
+        most recent of all. Groups and proportions do not count.
+    min_per_class : int, default=6
         Number of rows that a subset needs of each class, if the class has as many.
 
     Returns
@@ -125,25 +127,26 @@ def subset_order(
     >>> import numpy as np
     >>> from sklearn_halving.resources import subset_order
     >>> y = ["a"] * 8 + ["b"] * 4
-    >>> order = subset_order(12, np.random.default_rng(0), y=y)
+    >>> order = subset_order(12, np.random.default_rng(0), y=y, min_per_class=1)
     >>> [int(sum(i < 8 for i in order[:level])) for level in (2, 3, 6, 9, 12)]
     [1, 2, 4, 6, 8]
     """
-    if keep_order:
-        return np.arange(n_rows, dtype=np.intp)[::-1]
-    classes = np.zeros(n_rows, dtype=np.intp) if y is None else class_codes(y)
-    place = np.argsort(rng.permutation(n_rows))
-    if groups is None:
-        return np.lexsort((place, _priority(classes, place, min_per_class)))
-    group_codes = class_codes(groups)
-    n_classes = int(classes.max(initial=0)) + 1
-    within = _priority(group_codes * n_classes + classes, place, min_per_class)
-    group_rank = _rank_groups(group_codes, classes, rng, 0 if y is None else min_per_class)
-    return np.lexsort((place, within, group_rank[group_codes]))
+    classes = class_codes(np.zeros(n_rows) if y is None else y)
+    group = class_codes(np.zeros(n_rows) if groups is None or keep_order else groups)[:, 0]
+    place = np.arange(n_rows)[::-1] if keep_order else np.argsort(rng.permutation(n_rows))
+    rank, size = _places_in_strata(group[:, None] * (classes.max(initial=0) + 1) + classes, place)
+    first = rank.min(axis=1)
+    if keep_order or classes.shape[1] > 1:
+        rank, size = _places_in_strata(group[:, None], place)
+    # The i-th row of a stratum of n rows has the key (i + 1/2) / n. Every prefix of the sorted
+    # keys thus contains a similar share of each stratum.
+    spread = (rank[:, 0] + 0.5) / size[:, 0]
+    within = np.where(first < min_per_class, first - min_per_class, spread)
+    return np.lexsort((place, within, _rank_groups(group, classes, rng, min_per_class)[group]))
 
 
 def rows_needed(order: Rows, y: object, min_per_class: int) -> int:
-    """Return the smallest level whose subset contains enough rows of every class.
+    """Return the smallest level whose subset contains enough rows of each class of each output.
 
     Enough means ``min_per_class`` rows, or all rows of a class that has fewer.
 
@@ -155,7 +158,7 @@ def rows_needed(order: Rows, y: object, min_per_class: int) -> int:
     3
     """
     place, _ = _places_in_strata(class_codes(y)[order], np.arange(len(order)))
-    return int(np.flatnonzero(place < min_per_class).max(initial=-1)) + 1
+    return int(np.flatnonzero((place < min_per_class).any(axis=1)).max(initial=-1)) + 1
 
 
 def training_rows(train: Rows, order: Rows, level: int) -> Rows:
@@ -185,12 +188,15 @@ def training_rows(train: Rows, order: Rows, level: int) -> Rows:
 
 
 def class_codes(y: object) -> Rows:
-    """Return integer codes of the distinct values, or of the distinct rows of a 2D target."""
+    """Return integer codes of the classes, shape (n_rows, n_outputs); no two outputs share one."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    if values.ndim > 1:
-        columns = [class_codes(column) for column in values.reshape(len(values), -1).T]
-        return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
+    columns = [_codes_of_column(column) for column in np.atleast_2d(values.T)]
+    n_classes = [int(column.max(initial=-1)) + 1 for column in columns]
+    return np.column_stack(columns) + np.cumsum([0, *n_classes[:-1]])
+
+
+def _codes_of_column(values: NDArray[Any]) -> Rows:
     try:
         return np.unique(values, return_inverse=True)[1].astype(np.intp, copy=False)
     except TypeError:  # values that cannot be sorted: mixed types, or missing values of pandas
@@ -198,38 +204,26 @@ def class_codes(y: object) -> Rows:
         return np.array([seen.setdefault(repr(value), len(seen)) for value in values], np.intp)
 
 
-def _priority(strata: Rows, place: Rows, n_first: int) -> NDArray[np.float64]:
-    """Return the sort key of each row, with each stratum spread evenly over [0, 1).
-
-    The i-th row of a stratum of n rows has the key (i + 1/2) / n, so every prefix of the sorted
-    keys contains a similar share of each stratum. The first ``n_first`` rows of each stratum
-    come before all others: first the first row of every stratum, then the second.
-    """
-    rank, size = _places_in_strata(strata, place)
-    return np.where(rank < n_first, rank - n_first, (rank + 0.5) / size)
-
-
-def _rank_groups(
-    group_codes: Rows, classes: Rows, rng: np.random.Generator, min_per_class: int
-) -> Rows:
+def _rank_groups(group: Rows, classes: Rows, rng: np.random.Generator, min_per_class: int) -> Rows:
     """Return the rank of each group: random, but groups that a class needs come first."""
-    n_groups = int(group_codes.max(initial=-1)) + 1
-    shuffled = rng.permutation(n_groups)
-    if min_per_class == 0:
-        return np.argsort(shuffled)
+    shuffled = rng.permutation(int(group.max(initial=-1)) + 1)
     # A class needs the groups of its first rows, in the random order of the groups.
-    place, _ = _places_in_strata(classes, shuffled[group_codes])
-    is_needed = np.zeros(n_groups, dtype=bool)
-    is_needed[group_codes[place < min_per_class]] = True
+    place, _ = _places_in_strata(classes, shuffled[group])
+    is_needed = np.zeros(len(shuffled), dtype=bool)
+    is_needed[group[(place < min_per_class).any(axis=1)]] = True
     return np.argsort(np.lexsort((shuffled, ~is_needed)))
 
 
 def _places_in_strata(strata: Rows, order: Rows) -> tuple[Rows, Rows]:
-    """Return the place of each row in its stratum, by ``order``, and the size of the stratum."""
-    by_stratum = np.lexsort((order, strata))
-    starts = np.flatnonzero(np.diff(strata[by_stratum], prepend=-1))
-    sizes = np.diff(starts, append=len(strata))
+    """Return the place of each row in its strata, by ``order``, and their sizes.
+
+    There may be several columns of strata, which have no stratum in common.
+    """
+    flat = strata.ravel()
+    by_stratum = np.lexsort((np.repeat(order, strata.shape[1]), flat))
+    starts = np.flatnonzero(np.diff(flat[by_stratum], prepend=-1))
+    sizes = np.diff(starts, append=len(flat))
     place, size = np.empty_like(strata), np.empty_like(strata)
-    place[by_stratum] = np.arange(len(strata)) - np.repeat(starts, sizes)
-    size[by_stratum] = np.repeat(sizes, sizes)
+    place.flat[by_stratum] = np.arange(len(flat)) - np.repeat(starts, sizes)
+    size.flat[by_stratum] = np.repeat(sizes, sizes)
     return place, size

@@ -90,7 +90,7 @@ class Resource(Protocol):
         """Return the smallest sensible level and the largest.
 
         ``n_train`` is the number of rows in the smallest training fold, ``n_rows_needed`` the
-        number of rows that a subset needs to contain every class. A largest level of 0 means
+        number of rows that a subset needs for all classes. A largest level of 0 means
         that the user must set ``max_resources``; by default, 1 and 0.
         """
         return 1, 0

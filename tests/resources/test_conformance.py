@@ -388,14 +388,14 @@ def test_training_rows_are_nested(resource_class: type) -> None:
     resource = CASES[resource_class][0].resource
     if not resource.subsamples_rows:
         pytest.skip("is given all rows of the training fold")
-    X, y = numbered(60)
+    X, y = numbered(90)
     FITS.clear()
     HyperbandSearchCV(
         Recording(),
         {"value": [0.1, 0.2, 0.3, 0.4]},
         resource=resource,
-        min_resources=10,
-        max_resources=40,
+        min_resources=12,
+        max_resources=48,
         factor=2,
         cv=3,
         early_splits="all",
@@ -406,8 +406,8 @@ def test_training_rows_are_nested(resource_class: type) -> None:
     rows_by_size: dict[int, set[frozenset[int]]] = {}
     for rows in FITS.rows:
         rows_by_size.setdefault(len(rows), set()).add(frozenset(rows.tolist()))
-    assert sorted(rows_by_size) == [10, 20, 40]
+    assert sorted(rows_by_size) == [12, 24, 48]
     assert all(len(of_size) == 3 for of_size in rows_by_size.values()), "one for each split"
-    for smaller, larger in ((10, 20), (20, 40)):
+    for smaller, larger in ((12, 24), (24, 48)):
         for rows in rows_by_size[smaller]:
             assert any(rows < others for others in rows_by_size[larger])

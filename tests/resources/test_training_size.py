@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 from hypothesis import given
+from scipy.sparse import csc_matrix, csr_array
 
 from sklearn_halving.resources import rows_needed, subset_order, training_rows
 
@@ -56,6 +57,40 @@ def test_rows_needed_is_the_first_level_that_suffices(y, seed, min_per_class, da
     assert not suffices(needed - 1)
 
 
+@given(
+    columns=st.integers(1, 4),
+    n_rows=st.integers(1, 60),
+    seed=seeds,
+    min_per_class=st.integers(1, 6),
+    grouped=st.booleans(),
+    keep_order=st.booleans(),
+)
+def test_rows_needed_of_several_outputs(columns, n_rows, seed, min_per_class, grouped, keep_order):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, (n_rows, columns)) * (rng.random((n_rows, columns)) < 0.3)
+    groups = rng.integers(0, 9, n_rows) if grouped else None
+    order = subset_order(
+        n_rows, rng, y=y, groups=groups, keep_order=keep_order, min_per_class=min_per_class
+    )
+    assert sorted(order) == list(range(n_rows))
+    needed = rows_needed(order, y, min_per_class)
+
+    def suffices(level):
+        return all(
+            (y[order[:level], j] == c).sum() >= min(min_per_class, (y[:, j] == c).sum())
+            for j in range(columns)
+            for c in np.unique(y[:, j])
+        )
+
+    assert suffices(needed)
+    assert not suffices(needed - 1)
+    most = min_per_class * sum(len(np.unique(column)) for column in y.T)
+    if keep_order or not grouped:
+        assert needed <= most
+    if keep_order:  # those that are not needed are the most recent
+        assert (np.diff(order[most:]) < 0).all()
+
+
 @given(y=labels, seed=seeds, stratify=st.booleans(), data=st.data())
 def test_subsets_cut_at_most_one_group(y, seed, stratify, data):
     groups = data.draw(st.lists(st.integers(0, 9), min_size=len(y), max_size=len(y)))
@@ -65,21 +100,20 @@ def test_subsets_cut_at_most_one_group(y, seed, stratify, data):
     assert changes == len(set(groups)) - 1
 
 
-@given(y=labels, seed=seeds, data=st.data())
-def test_groups_come_first_only_if_a_class_needs_them(y, seed, data):
-    groups = data.draw(st.lists(st.integers(0, 9), min_size=len(y), max_size=len(y)))
-    order = order_of(y, groups, seed=seed, min_per_class=2)
-    in_order = list(dict.fromkeys(groups[i] for i in order))
-    sizes = counts_of(y, order, len(y))
-    held = dict.fromkeys(sizes, 0)
-    complete = False
-    for group in in_order:
-        brings = [y[i] for i in range(len(y)) if groups[i] == group]
-        short = {c for c in sizes if held[c] < min(2, sizes[c])}
-        assert complete or short & set(brings)
-        for c in brings:
-            held[c] += 1
-        complete = all(held[c] >= min(2, sizes[c]) for c in sizes)
+@given(columns=st.integers(1, 3), n_rows=st.integers(1, 60), seed=seeds)
+def test_groups_come_first_only_if_a_class_needs_them(columns, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, (n_rows, columns)) * (rng.random((n_rows, columns)) < 0.3)
+    groups = rng.integers(0, 10, n_rows)
+    order = subset_order(n_rows, rng, y=y, groups=groups, min_per_class=2)
+    wanted = {(j, c): min(2, (y[:, j] == c).sum()) for j in range(columns) for c in set(y[:, j])}
+    held = dict.fromkeys(wanted, 0)
+    for group in dict.fromkeys(groups[order]):
+        brings = [(j, c) for row in y[groups == group] for j, c in enumerate(row)]
+        short = {key for key in wanted if held[key] < wanted[key]}
+        assert not short or short & set(brings)
+        for key in brings:
+            held[key] += 1
 
 
 @given(y=labels, seed=seeds, data=st.data())
@@ -121,11 +155,18 @@ def test_equal_labels_of_any_type_give_equal_orders():
         pd.Series(names, dtype="string"),
         pd.Series(names, dtype="category"),
         pd.Series(codes, dtype="Int64"),
-        pd.DataFrame({"y": codes, "half": codes // 2}),
-        np.column_stack([names, names]),
+        pd.DataFrame({"y": codes}),
         [["a", 0, 2.5][code] for code in codes],
     ):
         np.testing.assert_array_equal(order_of(y), expected)
+
+
+def test_equal_labels_of_several_outputs_give_equal_orders():
+    codes = np.random.default_rng(0).integers(0, 2, (30, 3))
+    expected = subset_order(30, np.random.default_rng(0), y=codes)
+    names = np.array(["a", "b"])[codes]
+    for y in (names, codes.tolist(), pd.DataFrame(names), csr_array(codes), csc_matrix(codes)):
+        np.testing.assert_array_equal(subset_order(30, np.random.default_rng(0), y=y), expected)
 
 
 def test_missing_labels_are_a_class_of_their_own():

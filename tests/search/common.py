@@ -22,7 +22,7 @@ WITH_RUNGS = [HyperbandSearchCV]
 
 # Searches of four candidates on few rows, small enough to try every behaviour.
 SMALL = {
-    HyperbandSearchCV: {"brackets": "all", "min_resources": 10, "cv": 3, "random_state": 0},
+    HyperbandSearchCV: {"brackets": "all", "cv": 3, "random_state": 0},
     VarianceHalvingSearchCV: {"cv": 3, "random_state": 0},
     BanditSearchCV: {"policy": "successive_rejects", "cv": 3, "random_state": 0},
     BayesGapSearchCV: {"cv": 3, "random_state": 0},
@@ -32,8 +32,8 @@ SMALL = {
 def small(search_class, estimator, space, **params):
     """Return a small search.
 
-    Hyperband: 3 + 2 candidates on 2 rungs, as 30 to 89 training rows are divided by 3 only once
-    with at least 10 rows; 18 fits with 3 splits. Variance halving: 20 fits.
+    Hyperband: 3 + 2 candidates on 2 rungs, as 36 to 107 training rows of two classes are divided
+    by 3 only once; 18 fits with 3 splits. Variance halving: 20 fits.
     """
     return search_class(estimator, space, **{**SMALL[search_class], **params})
 

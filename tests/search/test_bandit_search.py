@@ -102,7 +102,7 @@ def test_asynchronous_promotion_gives_the_same_for_any_workers_and_after_a_resum
             DecisionTreeClassifier(random_state=0),
             space,
             resource="n_samples",
-            min_resources=10,
+            min_resources=18,
             **options,
             cv=3,
             n_jobs=n_jobs,

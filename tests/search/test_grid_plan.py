@@ -37,7 +37,7 @@ def grid_of(n_candidates: int) -> dict[str, list[float]]:
         optional={
             "factor": st.sampled_from([2, 2.5, 3, 4]),
             "early_splits": st.sampled_from(["all", 1, 2, 3]),
-            "min_resources": st.sampled_from([4, 6]),
+            "min_resources": st.sampled_from([12, 20]),
             "n_candidates": st.sampled_from([1, 3, 10]),
         },
     ),
@@ -46,6 +46,9 @@ def test_the_plan_is_kept_and_never_has_more_fits_than_grid_search(
     n_rows, n_candidates, n_splits, options
 ):
     X, y = numbered(n_rows)
+    if "min_resources" in options:
+        n_train = n_rows + -n_rows // n_splits
+        options["min_resources"] = min(options["min_resources"], n_train)
     search = HyperbandSearchCV(
         Recording(), grid_of(n_candidates), cv=KFold(n_splits), random_state=0, **options
     )
@@ -127,7 +130,7 @@ def test_what_contradicts_one_bracket_is_refused():
             call(X, y)
     assert len(FITS) == 0
     distributions = {"value": uniform(0, 1)}
-    search.set_params(param_distributions=distributions, random_state=0, min_resources=10).plan(
+    search.set_params(param_distributions=distributions, random_state=0, min_resources=12).plan(
         X, y
     )
 

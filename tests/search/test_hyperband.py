@@ -46,8 +46,8 @@ def done(search):
     brackets=st.sampled_from(["all", "most_exploratory", [0], [1], [1, 0], [2, 0], [3]]),
     n_loops=st.integers(1, 3),
     n_candidates=st.sampled_from([None, 1, 4, 20]),
-    min_resources=st.sampled_from(["auto", 4, 10, 30]),
-    max_resources=st.sampled_from(["auto", 4, 25, 100]),
+    min_resources=st.sampled_from(["auto", 4, 12, 30]),
+    max_resources=st.sampled_from(["auto", 12, 25, 100]),
     space=st.sampled_from([VALUES, {"value": [0.1, 0.5, 0.3]}, {"value": randint(0, 9)}]),
 )
 def test_what_is_planned_is_done_or_refused_before_any_fit(n_rows, space, **params):
@@ -115,7 +115,7 @@ BAD_INPUT = {
     "max below min": (Recording(), VALUES, {"min_resources": 40, "max_resources": 20}, "at most"),
     "max above all": (Recording(), VALUES, {"max_resources": 10_000}, "more than the 60 rows"),
     "max beyond float": (SGDClassifier(), RATES, {"max_resources": 10**400, **EPOCHS}, "at most"),
-    "min below classes": (Recording(), VALUES, {"min_resources": 2}, "at least 4 rows"),
+    "min below classes": (Recording(), VALUES, {"min_resources": 11}, "at least 12 rows"),
     "max unknown": (SGDClassifier(), {"alpha": [1]}, {"resource": "partial_fit"}, "max_resources"),
     "factor 1": (Recording(), VALUES, {"factor": 1}, "at least 2"),
     "factor nan": (Recording(), VALUES, {"factor": np.nan}, "at least 2"),
@@ -126,7 +126,7 @@ BAD_INPUT = {
     "bracket a half": (Recording(), VALUES, {"brackets": [0.5]}, "whole numbers"),
     "early_splits": (Recording(), VALUES, {"early_splits": 0}, "'early_splits' parameter"),
     "too few candidates": (
-        Recording(), VALUES, {"n_candidates": 8, "brackets": [2]}, "Use n_candidates=9 or more"
+        Recording(), VALUES, {"n_candidates": 2, "brackets": [1]}, "Use n_candidates=3 or more"
     ),
     "empty list": (Recording(), {"value": uniform(), "other": []}, {}, "non-empty"),
     "a string": (Recording(), {"value": "abc"}, {}, "needs to be a list"),
@@ -174,7 +174,7 @@ def test_bad_input_is_refused_before_any_fit(case, tmp_path):
 )
 @pytest.mark.filterwarnings("ignore:13 of the 30 candidates of the grid are left out")
 def test_candidates_are_drawn_without_replacement(space):
-    X, y = numbered(120)
+    X, y = numbered(240)
     search = HyperbandSearchCV(
         Known2(), space, brackets="all", n_candidates=17, cv=KFold(2), random_state=0
     )
@@ -192,7 +192,7 @@ class Known2(Known):
 
 
 def test_the_candidates_are_those_of_randomized_search():
-    X, y = numbered(120)
+    X, y = numbered(240)
     search = HyperbandSearchCV(
         Known(),
         VALUES,
@@ -267,7 +267,7 @@ def table(n_rows, n_columns=26, n_classes=2):
     [
         (300, 26, 2, [80, 240], [19, 13]),
         (500, 26, 2, [50, 133, 400], [25, 13, 9]),
-        (500, 64, 20, [133, 400], [19, 13]),  # five rows of each class
+        (500, 64, 20, [200, 400], [19, 13]),  # ten rows per class
         (1000, 140, 2, [267, 800], [19, 13]),  # as many rows as columns
         (1000, 2000, 2, [89, 267, 800], [25, 13, 9]),  # no rung has so many rows
         (5000, 26, 2, [50, 148, 444, 1333, 4000], [81, 34, 15, 8, 5]),

@@ -47,8 +47,8 @@ class Remembering(Constant):
 @pytest.mark.parametrize(
     ("search_class", "params"),
     [
-        (HyperbandSearchCV, {"brackets": "all"}),
-        (VarianceHalvingSearchCV, {"allocation": "pooled", "min_resources": 10}),
+        (HyperbandSearchCV, {"min_resources": 12}),
+        (VarianceHalvingSearchCV, {"allocation": "pooled", "min_resources": 12}),
     ],
 )
 @pytest.mark.parametrize("random_state", [0, None])
@@ -61,7 +61,7 @@ def test_no_model_is_scored_on_rows_that_it_was_trained_on(
         Remembering(),
         {"value": [0.0, 1.0, 2.0, 3.0]},
         **{**params, "cv": cv, "resource": resource, "random_state": random_state},
-        max_resources=30,
+        max_resources=36,
     ).fit(X, y)
     assert search.history_["test_score"].eq(0).all()
     if resource != "n_samples":

@@ -83,8 +83,8 @@ def choose_levels(
     if min_level < smallest:
         raise ValueError(
             f"min_resources={min_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Use min_resources='auto' or at least "
-            f"{smallest}."
+            f"{smallest} rows to contain enough of every class or label. Use min_resources='auto' "
+            f"or at least {smallest}."
         )
     return Levels(min_level, max_level)
 
@@ -127,7 +127,8 @@ def _largest_level(amount: float | str, resource: Resource, smallest: int, large
     if resource.subsamples_rows and level < smallest and level < largest:
         raise ValueError(
             f"max_resources={amount} is too small: a training subset needs at least "
-            f"{smallest} rows to contain every class. Use max_resources='auto' for all rows."
+            f"{smallest} rows to contain enough of every class or label. Use "
+            "max_resources='auto' for all rows."
         )
     if resource.subsamples_rows and level > largest:
         raise ValueError(

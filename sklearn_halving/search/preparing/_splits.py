@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -28,12 +29,14 @@ from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._shared_parameters import FitInputs, SharedParameters
 from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._split_stream import Reshuffles, check_groups, listed_splits
-from sklearn_halving.splits._stream import narrow
 
 HELD_OUT = 2**31 - 3
 """Used in the seed of the rows that are held out for early stopping."""
-MIN_PER_CLASS = 2
-"""Minimum number of rows of each class in the smallest training subset."""
+MIN_PER_CLASS = 6
+"""Minimum number of rows of each class and label in a training subset. Five-fold cross-validation
+inside a model needs five, and the five nearest neighbors of SMOTE need six."""
+WITH_CLASSES = {"binary", "multiclass", "multilabel-indicator", "multiclass-multioutput"}
+"""The types of targets that have classes."""
 N_LOOKED_AT = 10
 """Number of splits of a stream that are checked before the first fit."""
 TELLING_ROWS = 100
@@ -42,10 +45,11 @@ error of an accuracy is at most 0.05, which is small compared with the differenc
 candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
 TELLING_PER_CLASS = 10
 TELLING_ERRORS = 4
-FLOOR_ROWS, FLOOR_ROWS_OF_CLASS = 50, 5
-"""Minimum numbers of rows for the rung directly below the largest level."""
-DEEP_ROWS, DEEP_ROWS_OF_CLASS = 200, 10
-"""Minimum numbers of rows for all rungs below that one."""
+FLOOR_ROWS, DEEP_ROWS = 50, 200
+"""Minimum number of rows for the rung directly below the largest level, and for those below."""
+FLOOR_ROWS_OF_CLASS = 10
+"""Minimum number of rows per class, on average, for all rungs. With fewer, a stratified tenth, on
+which early stopping is evaluated, would have fewer rows than there are classes."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +112,13 @@ class EarlyRungs:
     def row_floors(self, n_train: int) -> tuple[int, int]:
         """Return the minimum number of rows for the rung below the largest level, and below that.
 
-        A subset needs some rows of each class. If the training fold has more rows than columns, a
-        subset also needs as many rows as there are columns: models rank differently if there are
-        too few rows to determine their coefficients.
+        If the training fold has more rows than columns, a subset needs as many rows as there are
+        columns: models rank differently if there are too few rows to determine their
+        coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
         first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
-        return first, max(first, DEEP_ROWS, DEEP_ROWS_OF_CLASS * self.n_classes)
+        return first, max(first, DEEP_ROWS)
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class SearchSplits:
     n_rows: int
     """Number of rows of the smallest training fold, of the smallest test fold, and of the data."""
     n_rows_needed: int = 1
-    """Number of rows that a subset needs to contain every class."""
+    """Number of rows that a subset needs to contain enough of every class."""
     early: EarlyRungs = field(default_factory=EarlyRungs)
     """What the early rungs need."""
     n_named: int = 5
@@ -161,9 +165,7 @@ def fixed_splits(
     pairs = [pairs[number] for number in numbers]
     orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
     folds = tuple(
-        Fold(train, test)
-        if orders is None
-        else Fold(train, test, narrow(orders.order(repetition, train)), n_train)
+        Fold(train, test) if orders is None else orders.fold(repetition, train, test, n_train)
         for repetition, (train, test) in enumerate(pairs)
     )
     return SearchSplits(
@@ -172,7 +174,7 @@ def fixed_splits(
         n_train,
         n_test,
         num_samples(inputs.X),
-        1 if orders is None else _needed(orders, folds),
+        max(fold.n_needed for fold in folds),
         _early_rungs(data, pairs),
         held_out=_held_out(data, pairs, seed),
     )
@@ -205,7 +207,7 @@ def streamed_splits(
         n_train,
         n_test,
         num_samples(inputs.X),
-        1 if orders is None else _needed(orders, map(folds.fold, range(len(pairs)))),
+        max(folds.fold(number).n_needed for number in range(len(pairs))),
         n_named=n_named,
         held_out=_held_out(data, pairs, seed),
     )
@@ -220,7 +222,8 @@ class _Data:
     groups: Rows | None
     classifies: bool
     classes: Rows | None
-    """The target as class indices if subsets must contain every class, else None."""
+    """The classes of each row, one column for each output, of which every subset must contain
+    some; None if there are no classes."""
     is_known: bool
     """Whether scikit-learn knows this type of target; if not, the estimator may."""
 
@@ -231,15 +234,22 @@ class _Data:
             raise ValueError("Found array with 0 sample(s): X is empty; there is nothing to fit.")
         classifies, groups = is_classifier(search.estimator), inputs.split_params.get("groups")
         groups = None if groups is None else np.asarray(groups)
+        y: Any = inputs.y
         classes, is_known = None, True
-        if inputs.y is not None and classifies:
+        names = (y.dtype.names or ()) if isinstance(y, np.ndarray) else ()
+        if events := [y[name] for name in names if y[name].dtype.kind == "b"]:
+            classes = class_codes(np.column_stack(events))
+        elif y is not None and classifies:
             try:
-                kind = type_of_target(inputs.y)
+                classes = class_codes(y) if type_of_target(y) in WITH_CLASSES else None
             except ValueError:
-                kind, is_known = "unknown", False
-            if kind in ("binary", "multiclass"):
-                classes = class_codes(np.asarray(inputs.y).ravel())
-        return cls(inputs.X, inputs.y, groups, classifies, classes, is_known)
+                is_known = False
+        return cls(inputs.X, y, groups, classifies, classes, is_known)
+
+    @property
+    def class_of_row(self) -> Rows | None:
+        """The class of each row if there is one output, else None."""
+        return None if self.classes is None or self.classes.shape[1] > 1 else self.classes[:, 0]
 
     def subset_orders(self, pairs: Pairs, seed: np.random.SeedSequence) -> SubsetOrders:
         """Return the order of the rows in the subsets of training folds."""
@@ -254,7 +264,7 @@ def _early_rungs(data: _Data, pairs: Pairs) -> EarlyRungs:
     if not data.is_known:
         return EarlyRungs(len(tests), has_like_folds=False)
     are_drawn = data.groups is None and not _goes_forward(pairs)
-    return EarlyRungs.of(data.X, data.y, data.classes, tests, are_drawn=are_drawn)
+    return EarlyRungs.of(data.X, data.y, data.class_of_row, tests, are_drawn=are_drawn)
 
 
 def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:
@@ -269,7 +279,8 @@ def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:
         return tuple(range(len(pairs)))
     sizes = np.array([len(test) for _, test in pairs], dtype=np.float64)
     distance = np.abs(sizes / sizes.mean() - 1)
-    target = _numeric_target(data.y if data.classes is None else data.classes)
+    classes = data.class_of_row
+    target = _numeric_target(data.y if classes is None else classes)
     if target is not None:
         distance += [abs(float(target[test].mean())) for _, test in pairs]
     return tuple(np.argsort(distance, kind="stable").tolist())
@@ -296,10 +307,6 @@ def _held_out(data: _Data, pairs: Pairs, seed: np.random.SeedSequence) -> HeldOu
         return None
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, HELD_OUT))
     return HeldOutRows(replace(data.subset_orders(pairs, own), min_per_class=0))
-
-
-def _needed(orders: SubsetOrders, folds: Iterable[Fold]) -> int:
-    return max(orders.n_needed(f.order, f.train) for f in folds if f.order is not None)
 
 
 def _goes_forward(pairs: Pairs) -> bool:
