@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import LinearSVC
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 NEEDED = 6
 
@@ -54,7 +54,6 @@ def test_calibration(space, share):
         space,
         n_candidates=40,
         scoring="neg_log_loss",
-        sampler="auto" if space is GRID else "random",
         random_state=0,
     ).fit(*binary(share))
     assert search.history_["n_resources"].nunique() == 3
@@ -91,7 +90,6 @@ def test_models_that_need_rows_of_each_class(name):
         {parameter: loguniform(1e-9, 1e-1)},
         n_candidates=24,
         scoring="neg_log_loss",
-        sampler="random",
         random_state=0,
     ).fit(X, y)
     assert search.history_["n_resources"].nunique() > 1
@@ -106,7 +104,6 @@ def test_labels_of_several_outputs():
         {"estimator__var_smoothing": loguniform(1e-9, 1e-1)},
         n_candidates=24,
         scoring="accuracy",
-        sampler="random",
         random_state=0,
     ).fit(X, labels)
     assert search.history_["n_resources"].min() < 200
@@ -158,8 +155,7 @@ TARGETS = {
 
 @pytest.mark.parametrize("name", TARGETS)
 @given(
-    search_class=st.sampled_from([HyperbandSearchCV, VarianceHalvingSearchCV]),
-    brackets=st.sampled_from(["all", "auto"]),
+    search_class=st.sampled_from([AdaptiveSearchCV, HyperbandSearchCV]),
     shares=st.lists(st.sampled_from([0.0, 0.005, 0.02, 0.1, 0.5]), min_size=3, max_size=3),
     n_rows=st.integers(40, 700),
     cv=st.sampled_from([KFold(3), GroupKFold(3), TimeSeriesSplit(3)]),
@@ -167,18 +163,15 @@ TARGETS = {
     seed=st.integers(0, 99),
 )
 def test_every_fit_has_rows_of_every_class(
-    name, search_class, brackets, shares, n_rows, cv, sorts, seed
+    name, search_class, shares, n_rows, cv, sorts, seed
 ):
     rng = np.random.default_rng(seed)
     outputs = np.where(rng.random((n_rows, 3)) < shares, rng.integers(0, 2, (n_rows, 3)), 2)
     if sorts:  # a rare class occurs in the far past only, or in few groups
         outputs = outputs[np.argsort(outputs[:, 0], kind="stable")]
     estimator_class, target, columns = TARGETS[name]
-    options = {"brackets": brackets}
-    if search_class is VarianceHalvingSearchCV:
-        options = {"allocation": "uniform", "resource": "n_samples", "min_resources": "auto"}
-        options["n_fits"] = 12 if isinstance(cv, TimeSeriesSplit) else 160
-    values = {"value": [0.1, 0.2, 0.3, 0.4]}
+    options = {} if search_class is AdaptiveSearchCV else {"brackets": "all"}
+    values = {"value": np.linspace(0, 1, 17).tolist()}
     search = search_class(estimator_class(), values, cv=cv, random_state=0, refit=False, **options)
     SEEN.clear()
     with warnings.catch_warnings():
