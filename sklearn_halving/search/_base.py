@@ -281,6 +281,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
+            n_workers = effective_n_jobs(self.n_jobs)
+            if executor.can_abandon:
+                progress.write_start(n_workers)
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -293,7 +296,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
-                n_workers=effective_n_jobs(self.n_jobs),
+                n_workers=n_workers,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
@@ -511,7 +514,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            index = finalists(self.cv_results_, cast(ResultRows, run.rows), run.best_arm)
+            rows, grows = cast(ResultRows, run.rows), run.prepared.plan.makes_candidates
+            index = finalists(self.cv_results_, rows, run.best_arm, makes_candidates=grows)
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:

@@ -138,6 +138,7 @@ class Run:
             largest=task.resource.to_amount(task.max_level),
             max_level=task.max_level,
             seconds=time.monotonic() - self.began,
+            limit=self.deadline - self.began,
             is_resumed=bool(self.earlier),
             is_timed=self.prepared.plan.uses_time,
             ended_by=self.ended_by,

@@ -162,9 +162,7 @@ TARGETS = {
     sorts=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_every_fit_has_rows_of_every_class(
-    name, search_class, shares, n_rows, cv, sorts, seed
-):
+def test_every_fit_has_rows_of_every_class(name, search_class, shares, n_rows, cv, sorts, seed):
     rng = np.random.default_rng(seed)
     outputs = np.where(rng.random((n_rows, 3)) < shares, rng.integers(0, 2, (n_rows, 3)), 2)
     if sorts:  # a rare class occurs in the far past only, or in few groups
