@@ -473,7 +473,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             report_doubt(run)
         if run.stopped_by == "time_budget":
             n_workers, plan = effective_n_jobs(self.n_jobs), run.prepared.plan
-            few = failures.few_full_fits_message(run.task, run.outcomes, n_workers)
+            limit = run.deadline - run.began
+            few = failures.few_full_fits_message(run.task, run.outcomes, limit, n_workers)
             if few or not (plan.uses_time or plan.is_endless):
                 warn_user(few or run.stopped_message())
         elif run.stopped_by != "policy":

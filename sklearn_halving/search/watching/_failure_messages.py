@@ -143,7 +143,7 @@ def _error_of(outcome: Outcome) -> str:
 
 
 def few_full_fits_message(
-    task: EvaluationTask, outcomes: Sequence[Outcome], n_workers: int
+    task: EvaluationTask, outcomes: Sequence[Outcome], limit: float, n_workers: int
 ) -> str:
     """Return that a time budget was too short to compare candidates in full; empty if not."""
     full = [o for o in outcomes if o.pull.level == task.max_level and o.error is None]
@@ -158,7 +158,8 @@ def few_full_fits_message(
             f"A fit with {task.resource.name}={task.resource.to_amount(slowest.pull.level)} took"
         )
     else:
-        budget = seconds * ENOUGH_FULL_FITS / n_workers
+        # If fits are short, most of the time was lost, for example while the workers started.
+        budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)
         way_out = f" {ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
     return (
         f"The time_budget was enough to fit {counted(n_full, 'candidate')} in full, too few to "
