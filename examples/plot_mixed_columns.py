@@ -20,7 +20,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn_halving import AdaptiveSearchCV
 
 X, y = load_adult()
-X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=0.25, stratify=y, random_state=0
+)
 
 columns = make_column_transformer(
     (
@@ -45,8 +47,11 @@ space = [
 
 # %%
 # The first candidate is the pipeline as it is. New candidates are first compared on a part of the
-# rows, if that is cheap, and the best of them on all rows.
-search = AdaptiveSearchCV(pipeline, space, time_budget="20s", scoring="roc_auc", random_state=0)
+# rows, if that is cheap, and the best of them on all rows. The two workers share the cores: a fit
+# in a worker uses a single thread, although boosting alone would use all of them.
+search = AdaptiveSearchCV(
+    pipeline, space, time_budget="20s", n_jobs=2, scoring="roc_auc", random_state=0
+)
 search.fit(X_train, y_train)
 print(search.summary())
 
