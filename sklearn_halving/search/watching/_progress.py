@@ -40,6 +40,8 @@ class Part:
     """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
     arms: set[int] = field(default_factory=set)
     """Candidates with fits in this part."""
+    scored: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Those with a score on a split, by the splits on which there are any."""
 
 
 def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
@@ -151,6 +153,8 @@ class Progress(PullObserver):
             self._part = self.parts[path]
         if self._part is not None:
             self._part.arms.add(pull.arm)
+            if not isnan(self.reward(outcome)):
+                self._part.scored[pull.repetition].add(pull.arm)
             self._part.n_left -= 1
             if self._part.n_left == 0:
                 self._end_rung(path, self._part)
@@ -188,7 +192,7 @@ class Progress(PullObserver):
 
     def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
         """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
-        n_scored = sum(not isnan(self._sums[part.level, arm][0]) for arm in part.arms)
+        n_scored = len(part.arms.intersection(*part.scored.values()))
         later = (path[0], path[1] + 1)
         while later in self.parts:
             rung = self.parts[later]
@@ -296,8 +300,9 @@ class Progress(PullObserver):
 def headline(plan: SearchPlan, at_most: str) -> str:
     """Return the line for the start of a search."""
     n_splits = counted(plan.problem.max_repetitions or 1, "split")
-    if plan.uses_time:
-        return f"Fitting new candidates on up to {n_splits} until the time budget is over"
+    if plan.uses_time or plan.is_endless:
+        what = "new candidates" if plan.uses_time else "loops of brackets with new candidates"
+        return f"Fitting {what} on up to {n_splits} until the time budget is over"
     text = counted(plan.problem.n_arms, "candidate")
     if plan.schedule is not None:
         text += f" in {counted(len(plan.schedule.brackets), 'bracket')} on up to {n_splits}"

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -58,18 +59,35 @@ def assert_goes_on(search, tmp_path, event, n_done):
 
 @parametrize_searches
 def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
+    search = eventful(search_class, tmp_path, "sleep", at=13, time_budget=BUDGET)
     search.estimator.seconds = BUDGET
     with pytest.warns(
-        UserWarning, match=rf"by time_budget={BUDGET} .*after 6 fits of \d candidates"
+        UserWarning, match=rf"by time_budget={BUDGET} .*after 14 fits of \d candidates"
     ):
         search.fit(X, Y)
     assert search.stopped_by_ == "time_budget"
-    assert search.n_fits_ == 6
-    assert len(fits_of(tmp_path / "log")) == 7, "the refit is outside of the budget"
+    assert search.n_fits_ == 14
+    assert len(fits_of(tmp_path / "log")) == 15, "the refit is outside of the budget"
     assert search.best_estimator_.value == search.best_params_["value"]
     assert search.predict(X).shape == (60,)
     assert search.cv_results_["candidate"].size >= 2
+
+
+@parametrize_searches
+def test_a_time_budget_that_compares_few_candidates_in_full_says_what_would_do(
+    search_class, tmp_path
+):
+    search = eventful(search_class, tmp_path, "sleep", at=1, time_budget=BUDGET)
+    search.estimator.seconds = BUDGET
+    with pytest.warns(UserWarning, match=r"enough to fit \d candidates? in full") as caught:
+        search.fit(X, Y)
+    n_full, *seconds = re.findall(r"(?<=fit )\d|\d+\.\d+(?= s)", str(caught[0].message))
+    is_full = search.history_.get("n_resources", 40) == 40
+    assert int(n_full) == search.history_["candidate"][is_full].nunique()
+    took, *needed = map(float, seconds)
+    assert took >= BUDGET / 2, "the mean of two fits"
+    if n_full != "0":
+        assert needed == [pytest.approx(10 * took, rel=0.05)]
 
 
 @parametrize_searches
