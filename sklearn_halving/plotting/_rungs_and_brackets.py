@@ -71,7 +71,7 @@ class RungDisplay(Display):
     >>> X, y = load_wine(return_X_y=True)
     >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
     >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=2, random_state=0
+    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=3, random_state=0
     ... ).fit(X, y)
     >>> from sklearn_halving.plotting import RungDisplay
     >>> display = RungDisplay.from_estimator(search)
@@ -238,7 +238,7 @@ class BracketDisplay(Display):
     >>> X, y = load_wine(return_X_y=True)
     >>> space = {"max_depth": randint(1, 9), "max_features": randint(1, 13), "n_estimators": [3]}
     >>> search = HyperbandSearchCV(
-    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=2, random_state=0
+    ...     ExtraTreesClassifier(), space, brackets="all", n_candidates=17, cv=3, random_state=0
     ... ).fit(X, y)
     >>> from sklearn_halving.plotting import BracketDisplay
     >>> display = BracketDisplay.from_estimator(search)

@@ -293,6 +293,8 @@ class RaceGame:
         """Return why the race ended early."""
         if self._fails():
             return ("all of the first fits failed",)
+        if not self.costs.can_end(Pull(0, self.top, 0), 0.0):  # the budget is used up
+            return ()
         if self.n_created >= self.n_arms:
             return ("the end of the candidates: all were tried",)
         if self._is_settled():

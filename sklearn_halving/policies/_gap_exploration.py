@@ -351,7 +351,7 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice: GapChoice | None = state.memory
-        if choice is None or (state.n_asked > state.n_pulls).any():  # pulls are in flight
+        if choice is None or state.is_waiting().any():
             choice = self._select_arm(state, state.n_asked, usable)
         return choice.arm
 

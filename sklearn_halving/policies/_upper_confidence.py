@@ -336,9 +336,9 @@ class LUCB(ConfidentIndexPolicy):
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         rows, rival, mean = state.rows, state.memory, state.mean
-        if (rival != NO_ARM).any():
+        if (is_next := (rival != NO_ARM) & usable[rows, rival]).any():
             state.memory = np.full_like(rival, NO_ARM)
-            return np.where(usable[rows, rival], rival, NO_ARM)
+            return np.where(is_next, rival, NO_ARM)
         leader = best_known(state.alive, mean)
         is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
         rival = largest_usable(mean + self._radius(state, state.n_asked), usable & is_other)

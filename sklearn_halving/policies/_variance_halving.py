@@ -355,7 +355,8 @@ class VarianceHalving(PlannedPolicy):
             elif not self.keep_pulls:
                 game.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                yield self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
+                counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
+                yield game.within_splits(counts)
                 n_left -= 1
                 if halves and i == len(plans):
                     _halve(game, (width + 1) // 2)  # lines 9 to 12
@@ -431,9 +432,10 @@ class VarianceHalving(PlannedPolicy):
         variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
-            n_least = np.where(weight > 0, n_pulls, self._least_count()).min()
-            if n_least >= self._least_count():  # Algorithm 4, line 8
-                return bounded_counts(weight, n_pulls, budget, self.delta)
+            n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
+            is_ready = n_least >= self._least_count()  # Algorithm 4, line 8
+            counts = bounded_counts(weight * is_ready, n_pulls, budget, self.delta)
+            return counts + greedy_counts(weight * ~is_ready, n_pulls, budget, limit)
         return greedy_counts(weight, n_pulls, budget, limit)
 
     @property

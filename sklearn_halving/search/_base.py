@@ -281,6 +281,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
+            n_workers = effective_n_jobs(self.n_jobs)
+            if executor.can_abandon:
+                progress.write_start(n_workers)
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -293,7 +296,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
-                n_workers=effective_n_jobs(self.n_jobs),
+                n_workers=n_workers,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
@@ -463,13 +466,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not run.outcomes:
             raise ValueError(failures.no_fit_message(run.prepared.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
+        failures.report_broken_splits(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "time_budget":
             n_workers, plan = effective_n_jobs(self.n_jobs), run.prepared.plan
-            few = failures.few_full_fits_message(run.task, run.outcomes, n_workers)
+            limit = run.deadline - run.began
+            few = failures.few_full_fits_message(run.task, run.outcomes, limit, n_workers)
             if few or not (plan.uses_time or plan.is_endless):
                 warn_user(few or run.stopped_message())
         elif run.stopped_by != "policy":
@@ -510,7 +515,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            index = finalists(self.cv_results_, cast(ResultRows, run.rows), run.best_arm)
+            rows, grows = cast(ResultRows, run.rows), run.prepared.plan.makes_candidates
+            index = finalists(self.cv_results_, rows, run.best_arm, makes_candidates=grows)
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:

@@ -138,6 +138,7 @@ class Run:
             largest=task.resource.to_amount(task.max_level),
             max_level=task.max_level,
             seconds=time.monotonic() - self.began,
+            limit=self.deadline - self.began,
             is_resumed=bool(self.earlier),
             is_timed=self.prepared.plan.uses_time,
             ended_by=self.ended_by,
@@ -181,7 +182,9 @@ class Run:
 
     def comparable_means(self, rows: ResultRows) -> Means:
         """Return the function that averages scores of candidates on different splits."""
-        failed = [outcome.pull.arm for outcome in self.outcomes if outcome.error is not None]
+        works = {o.pull[1:] for o in self.outcomes if not np.isnan(self.reward(o))}
+        of_arms = (o for o in self.outcomes if o.error is not None and o.pull[1:] in works)
+        failed = [outcome.pull.arm for outcome in of_arms]
         return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
 
 

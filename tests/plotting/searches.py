@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 from doubles import Known
 from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
-X = np.random.default_rng(0).normal(size=(60, 2))
-Y = np.arange(60) % 2
+X = np.random.default_rng(0).normal(size=(180, 2))
+Y = np.arange(180) % 2
 SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 

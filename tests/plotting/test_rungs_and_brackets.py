@@ -107,7 +107,7 @@ def test_search_without_brackets_has_curves_too() -> None:
         n_candidates=6,
         n_fits=30,
         resource="n_samples",
-        min_resources=10,
+        min_resources=12,
         allocation="uniform",
     )
     (axes,) = RungDisplay.from_estimator(search).axes_

@@ -66,11 +66,11 @@ def depths(step=""):
     return {f"{step}max_depth": [2, 3, 4]}
 
 
-def searched(estimator, space, fit_params=None, **params):
+def searched(estimator, space, fit_params=None, y=Y, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         search = HyperbandSearchCV(estimator, space, random_state=0, **{"cv": 3, **params})
-        return search.fit(X, Y, **(fit_params or {}))
+        return search.fit(X, y, **(fit_params or {}))
 
 
 @pytest.mark.parametrize("resource", ["n_samples", "rounds"])
@@ -128,6 +128,16 @@ def test_time_goes_forward(need):
     for train, held_out in held_out_rows(need("lightgbm"), cv=TimeSeriesSplit(3)):
         assert train.max() < held_out.min()
         assert len(held_out) == round(0.1 * (len(train) + len(held_out)))
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3), TimeSeriesSplit(3)])
+def test_a_row_that_alone_has_a_label_is_trained_on(cv, need):
+    rows = np.arange(290, 10, -20)
+    labels = (np.arange(300)[:, None] == rows).astype(int)
+    groups = {"groups": np.arange(300) // 3} if isinstance(cv, GroupKFold) else {}
+    pairs = held_out_rows(need("xgboost"), cv=cv, y=labels, fit_params=groups)
+    assert all(len(held_out) > 0 for _, held_out in pairs)
+    assert not set(rows) & {row for _, held_out in pairs for row in held_out}
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")

@@ -100,21 +100,20 @@ def test_subsets_cut_at_most_one_group(y, seed, stratify, data):
     assert changes == len(set(groups)) - 1
 
 
-@given(y=labels, seed=seeds, data=st.data())
-def test_groups_come_first_only_if_a_class_needs_them(y, seed, data):
-    groups = data.draw(st.lists(st.integers(0, 9), min_size=len(y), max_size=len(y)))
-    order = order_of(y, groups, seed=seed, min_per_class=2)
-    in_order = list(dict.fromkeys(groups[i] for i in order))
-    sizes = counts_of(y, order, len(y))
-    held = dict.fromkeys(sizes, 0)
-    complete = False
-    for group in in_order:
-        brings = [y[i] for i in range(len(y)) if groups[i] == group]
-        short = {c for c in sizes if held[c] < min(2, sizes[c])}
-        assert complete or short & set(brings)
-        for c in brings:
-            held[c] += 1
-        complete = all(held[c] >= min(2, sizes[c]) for c in sizes)
+@given(columns=st.integers(1, 3), n_rows=st.integers(1, 60), seed=seeds)
+def test_groups_come_first_only_if_a_class_needs_them(columns, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, (n_rows, columns)) * (rng.random((n_rows, columns)) < 0.3)
+    groups = rng.integers(0, 10, n_rows)
+    order = subset_order(n_rows, rng, y=y, groups=groups, min_per_class=2)
+    wanted = {(j, c): min(2, (y[:, j] == c).sum()) for j in range(columns) for c in set(y[:, j])}
+    held = dict.fromkeys(wanted, 0)
+    for group in dict.fromkeys(groups[order]):
+        brings = [(j, c) for row in y[groups == group] for j, c in enumerate(row)]
+        short = {key for key in wanted if held[key] < wanted[key]}
+        assert not short or short & set(brings)
+        for key in brings:
+            held[key] += 1
 
 
 @given(y=labels, seed=seeds, data=st.data())

@@ -53,7 +53,7 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert "stopped by time_budget='2s'" in search.summary()
 
 
-@pytest.mark.filterwarnings("ignore:The search was stopped by time_budget")
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     ("cv", "given"),

@@ -36,6 +36,8 @@ class RungPlay:
     """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
     waiting: list[Key] = field(default_factory=list)
     """Heap of the judged arms that are not promoted and have not failed."""
+    works: BoolArray | bool = False
+    """The splits on which an arm that is judged has a reward."""
     n_entered: int = 0
     n_judged: int = 0
     """Number of arms that entered, and of those that are judged."""
@@ -55,8 +57,6 @@ class Group:
     arms: list[int]
     n_left: int = 0
     """Number of pulls without a reward."""
-    keys: list[Key] | None = None
-    """Keys of the arms that have not failed. None until all rewards are known."""
 
 
 @dataclass
@@ -91,8 +91,8 @@ class BracketPlay:
 
     Notes
     -----
-    A split on which every arm of a rung failed says nothing, and the arms are compared on the
-    others. If every arm of a rung failed, the first ones go on to the next.
+    A split on which every arm of a rung failed so far says nothing, and the arms are compared on
+    the others. If every arm of a rung failed, the first ones go on to the next.
     """
 
     plan: Bracket
@@ -127,7 +127,7 @@ class BracketPlay:
         group = self._group_of[pull.arm]
         group.n_left -= 1
         if group.n_left == 0:
-            self._rank(group)
+            self._promote()
 
     def leader(self, by_level: bool) -> tuple[float, int] | None:
         """Return the largest mean of the arms that can be recommended, and minus the arm."""
@@ -152,24 +152,11 @@ class BracketPlay:
             level = rung.plan.level
             rung.pulls.extend(Pull(arm, level, split) for split in splits for arm in together)
 
-    def _rank(self, group: Group) -> None:
-        """Rank the arms of a group that has all its rewards."""
-        rung, rows = group.rung, [arm - self._first_arm for arm in group.arms]
-        rewards = self._rewards[rows, : rung.plan.n_splits(self.n_splits)]
-        has_failed = np.isnan(rewards).all(axis=0)
-        if not (self.is_gradual or has_failed.all()):
-            rewards = rewards[:, ~has_failed]
-        means = rewards.mean(axis=1)
-        rung.means |= zip(group.arms, means.tolist(), strict=True)
-        keys = self.rule(group.arms, means, rewards)
-        group.keys = [key for key in keys if not isnan(rung.means[key[-1]])]
-        self._promote()
-
     def _promote(self) -> None:
         """Judge groups in the order in which they entered, and promote the best of their arms."""
         for place in range(self.n_closed, len(self.rungs)):
             rung = self.rungs[place]
-            while rung.groups and rung.groups[0].keys is not None:
+            while rung.groups and rung.groups[0].n_left == 0:
                 self._judge(rung.groups.popleft())
                 self._fill(place + 1)
             if self._is_complete(place):
@@ -186,9 +173,17 @@ class BracketPlay:
 
     def _judge(self, group: Group) -> None:
         """Let the arms of a group that have not failed wait for their promotion."""
-        group.rung.n_judged += len(group.arms)
-        for key in group.keys or ():
-            heappush(group.rung.waiting, key)
+        rung, rows = group.rung, [arm - self._first_arm for arm in group.arms]
+        rewards = self._rewards[rows, : rung.plan.n_splits(self.n_splits)]
+        works = rung.works | ~np.isnan(rewards).all(axis=0)
+        if works.any():
+            rung.works, rewards = works, rewards[:, works]
+        means = rewards.mean(axis=1)
+        rung.means |= zip(group.arms, means.tolist(), strict=True)
+        rung.n_judged += len(group.arms)
+        for key in self.rule(group.arms, means, rewards):
+            if not isnan(rung.means[key[-1]]):
+                heappush(rung.waiting, key)
 
     def _fill(self, place: int) -> None:
         """Promote the best arms that wait below a rung, as many as it has places.

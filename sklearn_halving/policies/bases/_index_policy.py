@@ -17,6 +17,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy, ConfidentPolicy
+from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
@@ -47,6 +48,11 @@ class IndexState:
     n_asked: IntArray = field(init=False)
     """Number of pulls including pulls in flight, which is the next repetition of an arm.
     Shape ``(n_problems, n_arms)``."""
+    n_lost: IntArray = field(init=False)
+    """Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
+    n_arms)``."""
+    splits: BrokenSplits = field(init=False)
+    """The splits on which nothing works."""
     is_open: BoolArray = field(init=False)
     """Problems that are not finished. Shape ``(n_problems,)``."""
     is_decided: BoolArray = field(init=False)
@@ -60,7 +66,8 @@ class IndexState:
     def __post_init__(self) -> None:
         """Start without rewards."""
         shape = prod(self.batch_shape), self.problem.n_arms
-        self.statistics, self.n_asked = ArmStatistics.zeros(shape), np.zeros(shape, dtype=np.int64)
+        self.statistics, self.splits = ArmStatistics.zeros(shape), BrokenSplits(shape[0])
+        self.n_asked, self.n_lost = np.zeros((2, *shape), dtype=np.int64)
         self.is_open = np.ones(shape[0], dtype=bool)
         self.is_decided, self.is_outside = np.zeros((2, shape[0]), dtype=bool)
 
@@ -79,7 +86,8 @@ class IndexState:
 
         Pulls in flight are included, since they will narrow the bound for any reward.
         """
-        return self.n_asked.astype(np.float64)  # faster than to convert it in every division
+        n = self.n_asked - self.n_lost
+        return n.astype(np.float64)  # faster than to convert it in every division
 
     @property
     def mean(self) -> FloatArray:
@@ -88,7 +96,7 @@ class IndexState:
 
     @property
     def alive(self) -> BoolArray:
-        """Arms without a NaN reward."""
+        """Arms that have not failed."""
         return ~np.isnan(self.statistics.reward_sum)
 
     @property
@@ -98,8 +106,12 @@ class IndexState:
 
     @property
     def n_pulls_in_all(self) -> IntArray:
-        """Number of rewards of all arms together, shape (n_problems,)."""
-        return sum_of_each(self.n_pulls)
+        """Number of pulls of all arms that returned, shape (n_problems,)."""
+        return sum_of_each(self.n_pulls + self.n_lost)
+
+    def is_waiting(self) -> BoolArray:
+        """Return which arms have pulls in flight."""
+        return self.n_asked > self.n_pulls + self.n_lost
 
     def can_be_pulled(self) -> BoolArray:
         """Return which arms have not failed and have a split left."""
@@ -197,12 +209,12 @@ class IndexPolicy(BasePolicy):
         usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
         if not has_few.any():
             return self._choose(state, usable, state.is_open)
-        n_few = sum_of_each(state.alive & has_few)
+        n_few = sum_of_each(state.alive & has_few & (usable | state.is_waiting()))
         # If most first pulls are in flight, the few arms with an index must not get all pulls.
         may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
         arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
-        waits = usable & (state.n_asked < self.n_first)
-        fewest = np.where(waits, state.n_asked, self.n_first).argmin(axis=1)
+        waits = usable & (state.n_asked - state.n_lost < self.n_first)
+        fewest = np.where(waits, state.n_asked, state.n_asked.max() + 1).argmin(axis=1)
         return np.where(any_of_each(waits), fewest, arm)
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
@@ -217,6 +229,12 @@ class IndexPolicy(BasePolicy):
                 row = np.flatnonzero((columns[0][:, j] != NO_ARM) & state.is_open)
                 pulled = Pulls(*(column[:, j][row] for column in columns))
                 told = rewards[:, j][row]
+                failed = state.splits.take_in(row, pulled.arm, pulled.repetition, told)
+                if (is_lost := np.isnan(told)).any():
+                    state.n_lost[row[is_lost], pulled.arm[is_lost]] += 1
+                    row, told = row[~is_lost], told[~is_lost]
+                    pulled = Pulls(*(column[~is_lost] for column in pulled))
+                state.statistics.reward_sum[failed[0], failed[1]] = np.nan
                 add_singly(state.statistics, row * state.problem.n_arms + pulled.arm, told)
                 self._learn(state, row, pulled, told)
             self._close_problems(state)
@@ -229,8 +247,7 @@ class IndexPolicy(BasePolicy):
         is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
         alive, is_limited = state.alive, state.problem.max_repetitions is not None
         if is_limited or state.problem.n_arms == 1 or not alive.all():
-            is_waiting = state.n_pulls_in_all < state.n_asked_in_all
-            is_over |= ~is_waiting & ~any_of_each(state.can_be_pulled())
+            is_over |= ~any_of_each(state.can_be_pulled() | state.is_waiting())
             if not self.goes_on_when_decided:
                 is_unknown = alive & (state.n_pulls == 0)
                 is_alone = (sum_of_each(alive) <= 1) & ~any_of_each(is_unknown)

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._ranking import ArmStatistics
 
 
@@ -87,11 +88,10 @@ class Game:
     def __init__(self, problem: Problem, batch_shape: Shape) -> None:
         self.problem, self.batch_shape = problem, batch_shape
         shape = prod(batch_shape), problem.n_arms
-        # Arms in play, arms with a NaN reward, which are dropped, and arms with a reward that is
-        # out of range, if the policy has one. Shape (n_problems, n_arms).
+        # Arms in play, arms that failed, which are dropped, arms with a reward, and arms with a
+        # reward that is out of range, if the policy has one. Shape (n_problems, n_arms).
         self.alive = np.ones(shape, dtype=bool)
-        self.has_failed = np.zeros(shape, dtype=bool)
-        self.is_outside = np.zeros(shape, dtype=bool)
+        self.has_failed, self.has_reward, self.is_outside = np.zeros((3, *shape), dtype=bool)
         # The arm to recommend, and whether a stopping rule ended a problem. Shape (n_problems,).
         self.best = np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM)
         self.is_stopped = np.zeros(shape[0], dtype=bool)
@@ -143,6 +143,7 @@ class Game:
         self.level = level
         # Number of pulls at this level, also forgotten ones; it is the next repetition of an arm.
         self.n_pulls = np.zeros(self.alive.shape, dtype=np.int64)
+        self.splits = BrokenSplits(len(self.alive))
         self.forget()
 
     def forget(self) -> None:
@@ -152,19 +153,24 @@ class Game:
             self.table = self.table[..., :0]
 
     def take_in(self, plan: Plan) -> None:
-        """Add the rewards of a plan to the statistics, and drop arms with a NaN reward."""
-        rewards = plan.rewards[plan.arm != NO_ARM]
-        self.statistics.add(plan.counts, rewards)
+        """Add the rewards of a plan to the statistics, and drop arms that failed."""
+        problem, column = np.nonzero(plan.arm != NO_ARM)
+        arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
+        rewards = plan.rewards[problem, column]
+        failed = self.splits.take_in(problem, arm, repetition, rewards)
+        self.has_failed[failed[0], failed[1]] = True
+        counts, is_known = plan.counts.copy(), ~np.isnan(rewards)
+        np.subtract.at(counts, (problem[~is_known], arm[~is_known]), 1)
+        self.statistics.add(counts, rewards[is_known])
         self.n_pulls = self.n_pulls + plan.counts
         self.last_stage[plan.counts > 0] = self.stage
-        self.has_failed |= np.isnan(self.statistics.reward_sum)
+        self.has_reward |= counts > 0
+        self.statistics.reward_sum[self.has_failed] = np.nan
         self.alive &= ~self.has_failed
         if self.table is not None:
             n_more = max(0, int(self.n_pulls.max()) - self.table.shape[2])
             room = np.full((*self.alive.shape, n_more), np.nan)
             self.table = np.concatenate([self.table, room], axis=2)
-            problem, column = np.nonzero(plan.arm != NO_ARM)
-            arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
             self.table[problem, arm, repetition] = rewards
 
 
@@ -243,7 +249,9 @@ class PlannedPolicy(BasePolicy):
 
     def recommend(self, state: Game) -> IntArray:
         """Return the arm with the best estimate; ``NO_ARM`` if no arm has a reward."""
-        return state.best.reshape(state.batch_shape).copy()
+        rows, n_pulls = np.arange(len(state.best)), state.n_pulls.sum(axis=1)
+        is_known = state.has_reward[rows, state.best] | (n_pulls == 0)
+        return np.where(is_known, state.best, NO_ARM).reshape(state.batch_shape)
 
     def current_stage(self, state: Game) -> int | None:
         """Return the stage of the current pulls; None after the last stage."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem
+from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
 from sklearn_halving.policies.bases._ranking import any_of_each
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
@@ -65,8 +66,10 @@ class PosteriorState:
     pending : list of tuple
         Arms and repetitions of the pulls in flight, oldest first.
     lost : list of tuple
-        Arms and repetitions of pulls that failed before the first reward of their problem. They
-        reduce the variances, so that the policy leaves a region in which all arms fail.
+        Arms and repetitions of failed pulls of problems without a reward.
+    splits : BrokenSplits
+        The splits on which nothing works. Arms that fail there may be pulled again. All failed
+        pulls reduce the variances, so that the policy leaves a region in which all arms fail.
 
     Attributes
     ----------
@@ -96,12 +99,13 @@ class PosteriorState:
     rounds: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
     pending: list[PullOfEach] = field(default_factory=list)
     lost: list[PullOfEach] = field(default_factory=list)
+    splits: BrokenSplits = field(init=False)
     _ahead: ArmPosterior | None = None
 
     def __post_init__(self) -> None:
         """Start without rewards."""
         shape = self.posterior.variance.shape
-        self.alive = np.ones(shape, dtype=bool)
+        self.alive, self.splits = np.ones(shape, dtype=bool), BrokenSplits(shape[0])
         self.n_asked, self.n_told = np.zeros((2, *shape), dtype=np.int64)
         self.infinite = np.zeros(shape)
         self.lowest = np.full(shape[0], np.inf)
@@ -159,11 +163,12 @@ class PosteriorState:
 
     def posterior_ahead(self) -> ArmPosterior:
         """Return the posterior whose variances include the pulls in flight and the lost ones."""
-        if not self.pending and not self.lost:
+        failed = [*self.lost, *(self._pull_of_each(*pull) for pull in self.splits.doubtful.T)]
+        if not self.pending and not failed:
             return self.posterior
         if self._ahead is None:
             self._ahead = self.posterior.copy()
-            for arm, repetition in (*self.lost, *self.pending):
+            for arm, repetition in (*failed, *self.pending):
                 self._ahead.update(arm, repetition, None)
         return self._ahead
 
@@ -186,16 +191,25 @@ class PosteriorState:
     def open_pulls(self, arm: IntArray) -> PullOfEach:
         """Record that each problem has one more pull in flight, and return the pulls."""
         rows = np.arange(len(arm))
-        repetition = self.n_asked[rows, arm]
-        self.n_asked[rows, arm] += arm != NO_ARM
+        repetition = self._next_split(rows, self.n_asked[rows, arm])
+        self.n_asked[rows, arm] = np.where(arm == NO_ARM, self.n_asked[rows, arm], repetition + 1)
         self.n_rounds += 1
         self.pending.append((arm, repetition))
         if self._ahead is not None:
             self._ahead.update(arm, repetition, None)
         return arm, repetition
 
+    def _next_split(self, rows: IntArray, repetition: IntArray) -> IntArray:
+        """Return the first repetitions, from the given ones on, whose splits may work."""
+        suspects, last = self.splits.suspects(), (self.problem.max_repetitions or np.inf) - 1
+        for _ in range(suspects.shape[1]):
+            known = np.minimum(repetition, suspects.shape[1] - 1)
+            is_suspect = suspects[rows, known] & (known == repetition) & (repetition < last)
+            repetition = repetition + is_suspect
+        return repetition
+
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
-        """Record one reward of each problem. An arm with a non-finite reward is eliminated.
+        """Record one reward of each problem. An arm that fails or is infinite is eliminated.
 
         In the posterior, the reward of a failed pull is replaced by the lowest reward so far.
         """
@@ -206,15 +220,25 @@ class PosteriorState:
         self.n_told[rows, arm[rows]] += 1
         self.lowest[rows] = np.minimum(self.lowest, reward)[rows]
         self._learn(told, repetition, reward)
-        has_failed = is_pull & ~is_number
-        rows = np.flatnonzero(has_failed)
-        if len(rows):
+        rows = np.flatnonzero(is_pull & np.isinf(reward))
+        self.alive[rows, arm[rows]] = False
+        with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
+            self.infinite[rows, arm[rows]] += reward[rows]
+        rows = np.flatnonzero(is_pull)
+        failed = self.splits.take_in(rows, arm[rows], repetition[rows], reward[rows])
+        self.alive[failed[0], failed[1]] = False
+        self.infinite[failed[0], failed[1]] = np.nan
+        if not is_number[is_pull].all() or failed.size:
             self._ahead = None
-            self.alive[rows, arm[rows]] = False
-            with np.errstate(invalid="ignore"):  # the sum of plus and minus infinity is NaN
-                self.infinite[rows, arm[rows]] += reward[rows]
-            self.lost.append((np.where(has_failed & (reward != np.inf), arm, NO_ARM), repetition))
+        self.lost.append((np.where(is_pull & (reward == -np.inf), arm, NO_ARM), repetition))
+        self.lost += [self._pull_of_each(*pull) for pull in failed.T]
         self._learn_lost()
+
+    def _pull_of_each(self, problem: int, arm: int, repetition: int) -> PullOfEach:
+        """Return a pull of a single problem."""
+        arms, repetitions = np.full((2, len(self.lowest)), NO_ARM)
+        arms[problem], repetitions[problem] = arm, repetition
+        return arms, repetitions
 
     def _close(self, arm: IntArray, repetition: IntArray) -> None:
         """Remove pulls from those in flight."""

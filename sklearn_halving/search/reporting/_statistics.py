@@ -157,23 +157,27 @@ def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
     """Yield which numbers lie at an end of their range, and which values to try.
 
-    0 and numbers close to 1 are left out, as they are often limits of the parameter itself.
+    0 and numbers close to 1 are left out, as they are often limits of the parameter itself, and
+    so are numbers outside of the range, such as those of the estimator as it is.
     """
     for name, values in {name: v for space in distributions for name, v in space.items()}.items():
         value = params.get(name)
         is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
         if (ends := None if is_limit else _ends(values)) is None:
             continue
-        if params[name] <= ends[0]:
+        first, low, high, last = ends
+        if first <= params[name] <= low:
             yield f"{name} is at the lower end of its range: try smaller values, too"
-        elif params[name] >= ends[1]:
+        elif high <= params[name] <= last:
             yield f"{name} is at the upper end of its range: try larger values, too"
 
 
-def _ends(values: Any) -> tuple[float, float] | None:
-    """Return the ends of a range of numbers, which are small parts of a distribution."""
+def _ends(values: Any) -> tuple[float, ...] | None:
+    """Return the two ends of a range of numbers, each as an interval."""
     if hasattr(values, "ppf"):
-        return values.ppf(AT_END), values.ppf(1 - AT_END)
+        return tuple(map(float, values.ppf([0, AT_END, 1 - AT_END, 1])))
     if hasattr(values, "rvs") or not 2 < len(values) <= MAX_LISTED:
         return None
-    return (min(values), max(values)) if all(map(is_finite_number, values)) else None
+    if not all(map(is_finite_number, values)):
+        return None
+    return min(values), min(values), max(values), max(values)

@@ -48,6 +48,8 @@ MAX_ROW_PARAMS = 120
 """Maximum length of the parameters in a row of a table."""
 MAX_ERROR = 264
 """Maximum length of the first error."""
+SLACK = 1.0
+"""An overrun of the time budget is shown from this number of seconds on."""
 LEAST_COMPARED = 3
 """Number of candidates from which on the certainty of the choice is shown."""
 
@@ -232,12 +234,15 @@ class Findings:
         if self.resource is not None and of_full.sum() > 0:
             times += f", as long as {self._cost(seconds.sum() / of_full.mean())}"
         yield times
+        seconds_in_all = record.seconds + (self.refit_time or 0.0)
         times = (
-            f"{seconds_text(record.seconds)} from start to end"
+            f"{seconds_text(seconds_in_all)} from start to end"
             f"{' of the last session' if record.is_resumed else ''}"
         )
         if self.refit_time is not None:
-            times += f", refit {seconds_text(self.refit_time)}"
+            times += f", with {seconds_text(self.refit_time)} for the refit"
+        if seconds_in_all > record.limit + SLACK:
+            times += f", {seconds_text(seconds_in_all - record.limit)} over the time budget"
         yield times
 
     def _cost(self, n_full_fits: float) -> str:

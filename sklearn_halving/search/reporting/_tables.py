@@ -203,20 +203,33 @@ def make_cv_results(
             key = f"{side}_{metric}"
             for place in np.argsort(numbers).tolist():
                 results[f"split{numbers[place]}_{key}"] = table[:, place]
-            results[f"mean_{key}"] = means(table, pulls.is_pulled)
-            results[f"std_{key}"] = _deviations(table, pulls.is_pulled)
+            is_compared = pulls.is_pulled & _works(table, rows.level)
+            results[f"mean_{key}"] = means(table, is_compared)
+            results[f"std_{key}"] = _deviations(table, is_compared)
             if side == "test":
                 results[f"rank_{key}"] = ranks(results[f"mean_{key}"], rows.rank_group)
     return results
 
 
-def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
+def _works(table: FloatArray, level: IntArray) -> BoolArray:
+    """Return on which splits at least one candidate at the same level has a score."""
+    works = np.zeros(table.shape, dtype=bool)
+    for one in np.unique(level):
+        rows = level == one
+        works[rows] = ~np.isnan(table[rows]).all(axis=0)
+    return works
+
+
+def finalists(
+    results: CvResults, rows: ResultRows, winner: int, *, makes_candidates: bool = False
+) -> IntArray:
     """Return the rows among which a callable ``refit`` chooses.
 
     They have a score for every metric and the largest resource, and were not eliminated before
     the last stage. If the number of splits is fixed, they have as many scores as any of these
-    rows; otherwise as many as the winner of the search, or `ENOUGH_SPLITS`. Conditions that no
-    row fulfills are left out.
+    rows. If candidates are created during the search, they have at least half as many. Otherwise,
+    they have as many as the winner of the search, or `ENOUGH_SPLITS`. Conditions that no row
+    fulfills are left out.
 
     Parameters
     ----------
@@ -226,9 +239,13 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         Its rows.
     winner : int
         The candidate that the search recommends, or ``NO_ARM``.
+    makes_candidates : bool
+        Whether candidates are created during the search.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
+    if makes_candidates:  # other fits had less of the resource
+        n_scores = (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
     if rows.has_rungs:
         n_scores = n_scores + (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
@@ -236,7 +253,9 @@ def finalists(results: CvResults, rows: ResultRows, winner: int) -> IntArray:
         kept = np.full(len(rows), True)
     kept &= rows.rank_group == rows.rank_group[kept].max()
     enough = n_scores[kept].max()
-    if not rows.has_rungs:
+    if makes_candidates:
+        enough = enough / 2
+    elif not rows.has_rungs:
         of_winner = n_scores[kept & (rows.arm == winner)]
         enough = min([*of_winner, enough, ENOUGH_SPLITS])
     return np.flatnonzero(kept & (n_scores >= enough))
@@ -365,6 +384,8 @@ class SearchRecord:
     """The largest amount of the resource, and its level."""
     seconds: float
     """Time from the start to the end of the pulls in this call of `fit`."""
+    limit: float
+    """The time budget from the start on, with the refit; infinite without one."""
     is_resumed: bool = False
     """Whether there are outcomes of earlier calls, from a checkpoint."""
     is_timed: bool = False

@@ -6,7 +6,7 @@ What score a failed fit gets is decided in `execution/_evaluation`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -78,6 +78,29 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
         warn_user(hint)
 
 
+def report_broken_splits(
+    task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
+) -> None:
+    """Warn of splits on which no candidate has a score, if there are others."""
+    by_split: dict[int, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_split[outcome.pull.repetition].append(outcome)
+    broken = {
+        task.splits.number(repetition): _error_of(own[0])
+        for repetition, own in by_split.items()
+        if np.isnan([reward(outcome) for outcome in own]).all()
+        and len({outcome.pull.arm for outcome in own}) > 1
+    }
+    if 0 < len(broken) < len(by_split):
+        numbers, error = sorted(broken), broken[min(broken)]
+        what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
+        why = last_line(error) if error else "the score is NaN"
+        warn_user(
+            f"{what}: no candidate could be fitted and scored there ({why}). Candidates are "
+            "compared on the other splits."
+        )
+
+
 def _missing_class(task: EvaluationTask, repetition: int) -> str:
     """Return what to do if a split lacks a class, which many scorers do not accept."""
     y = np.asarray(task.y)
@@ -120,7 +143,7 @@ def _error_of(outcome: Outcome) -> str:
 
 
 def few_full_fits_message(
-    task: EvaluationTask, outcomes: Sequence[Outcome], n_workers: int
+    task: EvaluationTask, outcomes: Sequence[Outcome], limit: float, n_workers: int
 ) -> str:
     """Return that a time budget was too short to compare candidates in full; empty if not."""
     full = [o for o in outcomes if o.pull.level == task.max_level and o.error is None]
@@ -134,7 +157,8 @@ def few_full_fits_message(
     if not full:
         took = f"A fit with {task.resource.name}={task.resource.to_amount(level)} took"
     else:
-        budget = seconds * ENOUGH_FULL_FITS / n_workers
+        # If fits are short, most of the time was lost, for example while the workers started.
+        budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)
         way_out = f" {ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
     return (
         f"The time_budget was enough to fit {counted(n_full, 'candidate')} in full, too few to "

@@ -138,6 +138,10 @@ class Progress(PullObserver):
                 line += f"; {at_most}{max(0, self.n_planned - self.n_in_checkpoint):,} remain"
             self._write(line)
 
+    def write_start(self, n_workers: int) -> None:
+        """Write that worker processes start, which can take seconds."""
+        self._write(f"Starting {counted(n_workers, 'worker')}")
+
     def context_of(self, pull: Pull) -> CallbackContext | None:
         """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
         return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
@@ -289,7 +293,7 @@ class Progress(PullObserver):
         self._write(f"{part.name}: {what}; {best}; {fits}, {times}")
 
     def write_end(self, ended_by: str, chosen: str) -> None:
-        """Write the last line, with the candidate that was chosen, before the refit."""
+        """Write the last line, with the candidate that was chosen, after the refit."""
         seconds = clock_text(time.monotonic() - self.began)
         line = f"Done: {counted(self.n_fits, 'fit')} in {seconds}"
         if ended_by:

@@ -33,8 +33,8 @@ from sklearn_halving._unstable_joblib import JoblibSession
 from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._executors import BackendWatch
 
-X = np.random.default_rng(0).random((90, 2))
-y = np.arange(90) % 2
+X = np.random.default_rng(0).random((270, 2))
+y = np.arange(270) % 2
 QUALITIES = {"quality": uniform(0, 40)}
 BALLAST = 50_000
 """Floats in a model: enough for it to be sent apart from the job."""
@@ -49,7 +49,7 @@ class Batches(ThreadingBackend):
 
 def search_of(**options: Any) -> HyperbandSearchCV:
     return HyperbandSearchCV(
-        Known(), QUALITIES, max_resources=36, min_resources=4, cv=3, random_state=0, **options
+        Known(), QUALITIES, max_resources=108, min_resources=12, cv=3, random_state=0, **options
     )
 
 

@@ -30,8 +30,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="kills processes by signal"),
 ]
-X = np.random.default_rng(0).random((90, 2))
-y = np.arange(90) % 2
+X = np.random.default_rng(0).random((270, 2))
+y = np.arange(270) % 2
 MOST_SECONDS = 30.0
 """Longest time until the loss of a backend is noticed."""
 ENVIRONMENT = os.environ | {
@@ -46,8 +46,8 @@ def search_in(folder: Path, **options: Any) -> HyperbandSearchCV:
     search = HyperbandSearchCV(
         Known(seconds=0.1),
         {"quality": list(range(12))},
-        min_resources=4,
-        max_resources=36,
+        min_resources=12,
+        max_resources=108,
         cv=3,
         early_splits="all",  # the brackets are played, also with a time budget
         random_state=0,

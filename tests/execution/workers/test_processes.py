@@ -14,14 +14,14 @@ from doubles import Known, ParallelInside
 from scripts import left_in, run_script
 from sklearn_halving import HyperbandSearchCV
 
-X = np.random.default_rng(0).random((90, 2))
-y = np.arange(90) % 2
+X = np.random.default_rng(0).random((270, 2))
+y = np.arange(270) % 2
 QUALITIES = {"quality": np.random.default_rng(1).permutation(60).tolist()}
 
 
 def search_of(estimator: Known, **options: object) -> HyperbandSearchCV:
     return HyperbandSearchCV(
-        estimator, QUALITIES, max_resources=36, min_resources=4, cv=3, random_state=0, **options
+        estimator, QUALITIES, max_resources=108, min_resources=12, cv=3, random_state=0, **options
     )
 
 
@@ -79,12 +79,12 @@ def run_search():
     threading.Thread(target=interrupt, daemon=True).start()
     # 0.3 s a fit: a chunk is one fit, and all of the search would take a minute
     search = HyperbandSearchCV(
-        Known(seconds=0.3), {"quality": list(range(60))}, max_resources=36, min_resources=4,
+        Known(seconds=0.3), {"quality": list(range(60))}, max_resources=108, min_resources=12,
         cv=3, n_jobs=2, scoring=marked_score, fit_timeout=600 if backend == "sequential" else None,
     )
     try:
         with parallel_config(backend):
-            search.fit(np.zeros((90, 2)), np.arange(90) % 2)
+            search.fit(np.zeros((270, 2)), np.arange(270) % 2)
     except KeyboardInterrupt:
         print("interrupted")
     n_scored = os.path.getsize(mark)

@@ -50,18 +50,18 @@ def rebuilt(history: pd.DataFrame) -> dict[tuple[int, int, int], list[int]]:
 @settings(max_examples=12, deadline=None)
 @given(
     values=st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4, np.nan]), min_size=1, max_size=9),
-    nan_below=st.sampled_from([0, 15, 40]),
+    nan_below=st.sampled_from([0, 30, 80]),
     n_loops=st.integers(1, 2),
     seed=st.integers(0, 3),
 )
 def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
     """Ties, values without a score, and those without one on few rows."""
     search = HyperbandSearchCV(
-        Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=6,
+        Known(nan_below=nan_below), {"value": values}, cv=KFold(2), min_resources=12,
         n_candidates=17, n_loops=n_loops, random_state=seed, refit=False, brackets="all",
     )  # fmt: skip
     with suppress(ValueError):  # where nobody has a score
-        search.fit(*numbered(108))
+        search.fit(*numbered(216))
     history, table = search.history_, search.cv_results_
     own = pd.DataFrame(table).assign(loop=table.get("loop", 0))
     in_table = own.groupby(["loop", "bracket", "iter"])["candidate"].apply(sorted).to_dict()
