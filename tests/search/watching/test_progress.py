@@ -64,13 +64,12 @@ def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
 
 
 def test_lines_of_a_budget_of_fits(capsys):
-    lines = lines_of(small(AdaptiveSearchCV, Known(), KNOWN, verbose=1, n_fits=10), capsys)
+    lines = lines_of(small(AdaptiveSearchCV, Known(), KNOWN, verbose=1), capsys)
     created = "5 candidates, which are created during the search"
-    assert lines[0] == f"Fitting at most {created}, totalling 10 fits"
-    assert [line.partition(":")[0] for line in lines[1:-1]] == [
-        f"{n} of 10 fits" for n in range(1, 11)
-    ]
-    assert lines[-1] == "Done: 10 fits in T; chosen: candidate 0, mean_test_score 0.5"
+    assert lines[0] == f"Fitting at most {created}, totalling 15 fits"
+    assert len(lines) == 1 + 10 + 1
+    assert lines[-2] == f"15 of 15 fits: 5 candidates tried; {BEST} (3 splits); T elapsed"
+    assert lines[-1] == "Done: 15 fits in T; chosen: candidate 0, mean_test_score 0.5"
 
 
 class Patchy(Known):
@@ -80,7 +79,7 @@ class Patchy(Known):
         return np.nan if 0 in X[:, 0] else super().score(X, y)
 
 
-@pytest.mark.filterwarnings("ignore:One or more", "ignore:Every mean score")
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Split 0")
 @pytest.mark.parametrize("estimator", [Known(), Patchy()])
 @pytest.mark.parametrize(("n_failing", "n_promoted"), [(3, 3), (4, 2), (5, 1), (6, 3)])
 def test_plans_shrink_with_the_candidates_that_cannot_go_on(
@@ -88,16 +87,13 @@ def test_plans_shrink_with_the_candidates_that_cannot_go_on(
 ):
     """A rung decides nothing if all of them fail, and a split neither."""
     values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    space = [
-        {"value": values[:n_failing], "nan_below": [48]},
-        {"value": values[n_failing:] or [0.6], "nan_below": [0 if n_failing < 6 else 48]},
-    ]
-    search = HyperbandSearchCV(
-        estimator, space, n_candidates=6, min_resources=12, cv=5, random_state=0, verbose=1
-    )
+    space = [{"value": values[:n_failing], "nan_below": [48]}]
+    space += [{"value": values[n_failing:]}] if n_failing < 6 else []
+    search = HyperbandSearchCV(estimator, space, min_resources=12, cv=5, random_state=0, verbose=1)
     lines = lines_of(search, capsys, Xy=numbered(60))
     n_fits = 6 * 2 + n_promoted * 5
-    assert f"; {n_fits} of {n_fits} fits, T" in lines[-2]
+    best = f"best mean so far {values[n_promoted - 1] if n_failing == 6 else 0.6}"
+    assert f"; {best}; {n_fits} of {n_fits} fits, T" in lines[-2]
     assert lines[-1].startswith(f"Done: {n_fits} fits in T")
 
 
@@ -123,6 +119,7 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
         (HyperbandSearchCV, {"time_budget": "1h"}, "at most "),
         (AdaptiveSearchCV, {}, ""),
         (AdaptiveSearchCV, {"time_budget": "1h"}, "at most "),
+        (AdaptiveSearchCV, {"n_fits": 10}, "at most "),  # enough to know the best of five
         (AdaptiveSearchCV, {"n_fits": None}, ""),
     ],
 )
@@ -141,7 +138,8 @@ def test_a_plan_that_may_be_cut_short_is_a_maximum(search_class, params, at_most
 )
 def test_lines_where_time_decides_how_many_fits(search_class, what, capsys):
     space = {"value": uniform(0, 1)}
-    search = search_class(Known(), space, time_budget=0.3, cv=3, random_state=0, verbose=1)
+    params = {"min_resources": 12, "cv": 3, "random_state": 0, "verbose": 1}
+    search = search_class(Known(), space, time_budget=1, **params)
     lines = lines_of(search, capsys)
     assert lines[0] == f"Fitting {what} on up to 3 splits until the time budget is over"
     assert lines[-1].startswith(f"Done: {search.n_fits_:,} fits in T, stopped by ")

@@ -82,8 +82,8 @@ def test_a_time_budget_that_compares_few_candidates_in_full_says_what_would_do(
     with pytest.warns(UserWarning, match=r"enough to fit \d candidates? in full") as caught:
         search.fit(X, Y)
     n_full, *seconds = re.findall(r"(?<=fit )\d|\d+\.\d+(?= s)", str(caught[0].message))
-    is_full = search.history_.get("n_resources", 40) == 40
-    assert int(n_full) == search.history_["candidate"][is_full].nunique()
+    levels = search.history_.get("n_resources", search.history_["n_train"])
+    assert int(n_full) == search.history_["candidate"][levels == 40].nunique()
     took, *needed = map(float, seconds)
     assert took >= BUDGET / 2, "the mean of two fits"
     if n_full != "0":
