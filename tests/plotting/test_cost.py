@@ -9,7 +9,6 @@ import pytest
 from sklearn_halving.plotting import RegretDisplay
 from sklearn_halving.plotting._candidates import _leaders_of_pulls, _leaders_of_rungs
 
-
 SEARCHES = ["rungs", "adaptive", "grid", "halving", "gap", "ucb", "metrics", "failing_rungs"]
 
 
