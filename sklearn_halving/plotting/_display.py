@@ -140,8 +140,8 @@ class FittedSearch:
     def has_fewer_splits(self) -> np.ndarray:
         """Return which rows have fewer splits than others with the same resource, if in brackets.
 
-        Such a candidate was dropped after two splits, or it is from a rung that the search did
-        not complete. Its mean may be that of one lucky split. Without brackets, means are without
+        Such a candidate is no finalist of a grid, or it is from a rung that the search did not
+        complete. Its mean may be that of one lucky split. Without brackets, means are without
         the effects of splits.
         """
         has_fewer = self.rungs()["has_fewer_splits"].reindex(self.rows, fill_value=False)
