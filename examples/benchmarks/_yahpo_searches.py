@@ -119,13 +119,15 @@ def anew(
     return [_own(search.fit(task.X, task.y).best_params_) for search in searches]
 
 
-def of_budget(search: type[BaseEstimator], **options: Any) -> Runner:
-    """Return a search run anew for each budget."""
+def of_budget(search: type[BaseEstimator], n_drawn: int | None = None) -> Runner:
+    """Return a search run anew for each budget, with so many candidates for each fit."""
 
     def run(task: Task, seed: int) -> list[Params | None]:
         def make(budget: int) -> BaseEstimator:
             own = {"n_fits": budget, "random_state": seed}
-            return search(task.estimator, task.scenario.space, **own, **options)
+            if n_drawn is not None:
+                own["n_candidates"] = n_drawn * budget
+            return search(task.estimator, task.scenario.space, **own)
 
         return anew(task, task.budgets, make)
 
@@ -154,7 +156,7 @@ def halving(task: Task, seed: int) -> list[Params | None]:
 SEARCHES: dict[str, Runner] = {
     "AdaptiveSearchCV": of_budget(AdaptiveSearchCV),
     "HyperbandSearchCV": hyperband(),
-    "BayesGapSearchCV": of_budget(BayesGapSearchCV),
+    "BayesGapSearchCV": of_budget(BayesGapSearchCV, n_drawn=4),
     "VarianceHalvingSearchCV": of_budget(VarianceHalvingSearchCV),
     "HalvingRandomSearchCV": halving,
     "RandomizedSearchCV": random_search,

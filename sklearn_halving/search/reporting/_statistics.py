@@ -142,7 +142,9 @@ class ChoiceStatistics:
         """
         n_known = int(np.count_nonzero(~np.isnan(self.mean)))
         wider: FloatArray = self.error * tail_factor(self.freedom, n_known)
-        return probability_of_best(self.mean, wider)
+        best = np.max(self.mean, initial=-np.inf, where=~np.isnan(self.mean))
+        is_tied = np.isclose(self.mean, best, rtol=1e-10, atol=0)  # sums have rounding errors
+        return probability_of_best(np.where(is_tied, best, self.mean), wider)
 
 
 def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
