@@ -13,17 +13,11 @@ from sklearn_halving.plotting import BracketDisplay, ImportanceDisplay, Paramete
 from sklearn_halving.plotting._drawing import score_range
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
-CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
 
 
 @pytest.fixture(scope="module")
 def search():
     return hyperband(SPACE)
-
-
-@pytest.fixture(scope="module")
-def conditional():
-    return hyperband(CONDITIONS)
 
 
 def test_only_the_parameter_that_decides_the_score_is_important(search):
