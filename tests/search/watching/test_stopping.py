@@ -24,7 +24,7 @@ from sklearn.exceptions import NotFittedError
 from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
 
@@ -249,7 +249,7 @@ def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV, BanditSearchCV])
+@pytest.mark.parametrize("search_class", [AdaptiveSearchCV, HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
     context = multiprocessing.get_context("forkserver")
