@@ -43,8 +43,7 @@ def inherit_sections(own: Any, base: Any, *titles: str) -> None:
     for title in titles:
         known = entries(base.__doc__, title) | entries(own.__doc__, title)
         if title == "Parameters":
-            order = inspect.signature(own).parameters.values()
-            names = [f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name for one in order]
+            names = inspect.signature(own).parameters
             known = {name: known[name] for name in names if name in known}
         text = with_section(text, title, known.values())
     own.__doc__ = text

@@ -93,14 +93,6 @@ class Known(ClassifierMixin, BaseEstimator):
         return self.quality - 1 / self.log_[-1][1]
 
 
-class KnownInParallel(Known):
-    """Calls joblib in every fit, like a forest."""
-
-    def fit(self, X: Any, y: Any = None) -> Known:
-        Parallel(n_jobs=2)(delayed(abs)(i) for i in range(2))
-        return super().fit(X, y)
-
-
 class Unpicklable(Known):
     """Cannot leave its process once it is fitted."""
 
@@ -193,7 +185,6 @@ class ParallelInside(Known):
     """Uses joblib in ``fit``, as forests do."""
 
     def train_to(self, level: int, previous_level: int, n_rows: int = 0) -> ParallelInside:
-        from joblib import Parallel, delayed
 
         squares = Parallel(n_jobs=2)(delayed(pow)(i, 2) for i in range(4))
         if squares != [0, 1, 4, 9]:

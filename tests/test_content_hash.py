@@ -129,7 +129,7 @@ def test_equal_contents_have_equal_hashes():
 ELSEWHERE = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from search.preparing import test_content_hash as test
+import test_content_hash as test
 print(test.content_hash(*test.variants(), {"a", "b", "c", frozenset("xyz")}))
 """
 

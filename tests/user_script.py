@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_halving import (
+    AdaptiveSearchCV,
     BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
@@ -75,18 +76,34 @@ def hyperband(X: FloatArray, y: npt.NDArray[np.int64]) -> HyperbandSearchCV:
     search = HyperbandSearchCV(
         model,
         {"logisticregression__C": loguniform(1e-3, 1e3)},
-        brackets="all",
         n_candidates=9,
+        min_resources=20,
         cv=3,
         random_state=0,
         n_jobs=None,
-        time_budget=60.0,
     )
     plan: pd.DataFrame = search.plan(X, y)
     n_planned = int(plan["n_fits"].sum())
     search.fit(X, y)
     if search.n_fits_ != n_planned:
         raise RuntimeError(f"{search.n_fits_} fits, {n_planned} planned")
+    return search
+
+
+def adaptive(X: FloatArray, y: npt.NDArray[np.int64]) -> AdaptiveSearchCV:
+    search = AdaptiveSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
+        {"logisticregression__C": loguniform(1e-3, 1e3)},
+        time_budget="10min",
+        n_fits=12,
+        sampler="random",
+        initial_candidates=[{"logisticregression__C": 0.1}],
+        cv=3,
+        random_state=0,
+    ).fit(X, y)
+    cost: float = search.full_fits_
+    if cost != search.n_fits_:
+        raise RuntimeError(f"{search.n_fits_} fits cost {cost}")
     return search
 
 
@@ -99,6 +116,7 @@ def others(X: FloatArray, y: npt.NDArray[np.int64]) -> Iterator[Any]:
     own: Policy = SuccessiveRejects(n_pulls=20)
     splits = RepeatedLearningTesting(test_size=0.25, random_state=0)
     yield BanditSearchCV(model, grid, policy=own, cv=splits, random_state=0).fit(X, y)
+    yield adaptive(X, y)
     sgd = SGDClassifier(random_state=0)
     epochs: Resource = PartialFit()
     space = {"alpha": loguniform(1e-6, 1e-1)}

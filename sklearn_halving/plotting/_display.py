@@ -102,7 +102,7 @@ class FittedSearch:
         self.score_label = str(scoring) if is_named else self.metric
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.value_label = f"{kind} {self.score_label}"
-        resource = getattr(search, "resource", None) or "resource"
+        resource = getattr(search, "resource", None) or "n_samples"
         unit = self.resource_unit = units_of(resource)
         name = str(getattr(resource, "name", resource))
         self.resource_label = name if unit == name else f"{unit} ({name})"
@@ -140,8 +140,8 @@ class FittedSearch:
     def has_fewer_splits(self) -> np.ndarray:
         """Return which rows have fewer splits than others with the same resource, if in brackets.
 
-        Such a candidate was dropped in the last rung, or it is from a rung that the search did
-        not complete. Its mean may be that of one lucky split. Without brackets, means are without
+        Such a candidate is no finalist of a grid, or it is from a rung that the search did not
+        complete. Its mean may be that of one lucky split. Without brackets, means are without
         the effects of splits.
         """
         has_fewer = self.rungs()["has_fewer_splits"].reindex(self.rows, fill_value=False)

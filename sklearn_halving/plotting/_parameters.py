@@ -112,7 +112,7 @@ class ParameterDisplay(Display):
     Use `from_estimator` to create a display. The size of a marker shows how much a candidate
     was given: its amount of resource if fits differ in it, otherwise its number of fits. Scores
     with small markers are less reliable. A hollow marker stands for a candidate with fewer splits
-    than others with the same resource, such as one that was dropped after one split.
+    than others with the same resource, such as one that is no finalist of a grid.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ class ParameterPairDisplay(Display):
     parameter is categorical or if there are fewer than six distinct points. Scales are logarithmic
     where values are spaced more evenly in this way. Where candidates coincide, the best is on top.
     A cross is a candidate with fewer splits than others with the same resource, such as one that
-    was dropped after one split. Its score may be luck, so contours do not use it.
+    is no finalist of a grid. Its score may be luck, so contours do not use it.
 
     Parameters
     ----------

@@ -127,7 +127,9 @@ class BudgetedRace(SeparateGames):
         if problem is None or self.n_pulls is None or self.screening_level is not None:
             return description
         n_all = problem.n_arms * (problem.max_repetitions or MAX_SPLITS)
-        return replace(description, max_pulls=min(self.n_pulls, n_all), is_exact=True)
+        # In between, the race ends where one arm is clearly ahead of all.
+        is_exact = not problem.n_arms < self.n_pulls < n_all
+        return replace(description, max_pulls=min(self.n_pulls, n_all), is_exact=is_exact)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> RaceGame:
         return RaceGame(self, problem)

@@ -279,9 +279,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
         ):
-            n_workers = effective_n_jobs(self.n_jobs)
+            run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
             if executor.can_abandon:
-                progress.write_start(n_workers)
+                progress.write_start(run.n_workers)
             loop = PullLoop(
                 prepared.policy,
                 run.state,
@@ -294,7 +294,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
-                n_workers=n_workers,
+                n_workers=run.n_workers,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
@@ -470,9 +470,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if run.prepared.plan.schedule is None:
             report_doubt(run)
         if run.stopped_by == "time_budget":
-            n_workers, plan = effective_n_jobs(self.n_jobs), run.prepared.plan
-            limit = run.deadline - run.began
-            few = failures.few_full_fits_message(run.task, run.outcomes, limit, n_workers)
+            limit, plan = run.deadline - run.began, run.prepared.plan
+            few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
             if few or not (plan.uses_time or plan.is_endless):
                 warn_user(few or run.stopped_message())
         elif run.stopped_by != "policy":

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, overload
 
-import numpy as np
 import pandas as pd
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import indexable
@@ -251,16 +250,3 @@ def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
     seconds = read_seconds("fit_timeout", search.fit_timeout)
     memory = read_bytes("memory_limit", search.memory_limit)
     return budget or float("inf"), PullLimits(seconds, memory)
-
-
-def check_defaults(
-    search: SharedParameters, defaults: Mapping[str, object], other: str, instead: str
-) -> None:
-    """Raise if a parameter differs from its default but does not apply together with another."""
-    for name, default in defaults.items():
-        value = getattr(search, name)
-        if value is not default and np.any(value != default):
-            raise ValueError(
-                f"{name}={value!r} cannot be combined with {other}. Use {name}={default!r}, or "
-                f"{instead}."
-            )

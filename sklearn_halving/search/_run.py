@@ -100,6 +100,8 @@ class Run:
     """The rows of ``cv_results_``; None before they are computed."""
     began: float = field(default_factory=time.monotonic)
     """Time of ``time.monotonic`` at the start of the search."""
+    n_workers: int = 1
+    """Number of workers of the backend."""
     earlier: frozenset[Pull] = field(init=False)
     """The pulls of earlier sessions, which were in the journal at the start."""
 

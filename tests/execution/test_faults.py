@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ShuffleSplit
 
 from doubles import Faulty
 from sklearn_halving import HyperbandSearchCV
@@ -20,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="has no such signals"),
 ]
 N_CANDIDATES = 81
-X = np.zeros((490, 2))
-y = np.arange(490) % 2
+X = np.zeros((1010, 2))
+y = np.arange(1010) % 2
 
 
 def drawn_faults(seed: int) -> dict[float, str]:
@@ -43,10 +44,9 @@ def test_the_best_that_never_failed_is_found(tmp_path: Path) -> None:
         {"quality": [float(i) for i in range(N_CANDIDATES)]},
         n_candidates=N_CANDIDATES,
         brackets="most_exploratory",
-        min_resources=4,
-        max_resources=324,
-        early_splits="all",
-        cv=3,
+        min_resources=12,
+        max_resources=972,
+        cv=ShuffleSplit(3, test_size=30, random_state=0),  # small test sets: rungs have all splits
         n_jobs=2,
         fit_timeout=3.0,
         random_state=0,

@@ -60,6 +60,7 @@ def test_a_search_gives_each_fold_the_same_share(cv, n_train):
         VALUES,
         brackets="all",
         n_candidates=17,
+        min_resources=min(n_train) // 9,
         cv=cv,
         random_state=0,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from scipy.stats import loguniform, uniform
+from scipy.stats import uniform
 
 from doubles import Known
 from plotting.searches import (
@@ -16,13 +16,14 @@ from plotting.searches import (
     Y,
     bayes_gap,
     fails_below_zero,
+    fitted,
     hyperband,
     noisy_score,
     score_of_split,
     two_metrics,
     variance_halving,
 )
-from sklearn_halving import BanditSearchCV
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV
 from sklearn_halving.policies import UCB1
 
 
@@ -41,13 +42,20 @@ def rungs() -> Any:
 
 
 @pytest.fixture(scope="session")
-def raced() -> Any:
-    """Some candidates are dropped after one split, on which they score more than the winner."""
-    space = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6)}
-    own = {"scoring": score_of_split, "sampler": "gaussian_process", "random_state": 1}
-    search = hyperband(space, n_loops=4, cv=5, **own)
+def grid() -> Any:
+    """Some candidates are dropped after two splits, on which they score more than the winner."""
+    own = {"n_candidates": None, "brackets": None, "min_resources": None, "cv": 5}
+    space = {"quality": np.linspace(0, 1, 16).tolist()}
+    search = hyperband(space, scoring=score_of_split, **own)
     assert search.cv_results_["mean_test_score"].max() > search.best_score_
     return search
+
+
+@pytest.fixture(scope="session")
+def adaptive() -> Any:
+    """Candidates arrive during the search."""
+    space, params = {"quality": uniform(0, 1)}, {"n_fits": 20, "cv": 3, "random_state": 0}
+    return fitted(AdaptiveSearchCV(Known(), space, scoring=noisy_score, **params))
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ def fitted(search: Any) -> Any:
 def hyperband(space: Any = None, estimator: Any = None, **params: Any) -> Any:
     """Fit three brackets of 9, 5 and 3 candidates."""
     settings = {"scoring": noisy_score, "cv": 3, "n_candidates": 17, "random_state": 0}
-    settings["brackets"] = "all"
+    settings |= {"brackets": "all", "min_resources": 12}
     space = {"quality": uniform(0, 1)} if space is None else space
     return fitted(HyperbandSearchCV(estimator or Known(), space, **(settings | params)))
 

@@ -117,7 +117,7 @@ def mean_scores(search) -> np.ndarray:
     ],
 )
 def test_scale_suits_the_values(values, expected) -> None:
-    search = hyperband({"quality": values}, brackets=[1, 0])
+    search = hyperband({"quality": values}, brackets=None)
     assert ParameterDisplay.from_estimator(search).ax_.get_xscale() == expected
 
 

@@ -9,8 +9,10 @@ import pytest
 from sklearn_halving.plotting import RegretDisplay
 from sklearn_halving.plotting._candidates import _leaders_of_pulls, _leaders_of_rungs
 
+SEARCHES = ["rungs", "adaptive", "grid", "halving", "gap", "ucb", "metrics", "failing_rungs"]
 
-@pytest.mark.parametrize("name", ["rungs", "halving", "gap", "ucb", "metrics", "failing_rungs"])
+
+@pytest.mark.parametrize("name", SEARCHES)
 def test_regret_ends_with_the_winner(name, request) -> None:
     search = request.getfixturevalue(name)
     display = RegretDisplay.from_estimator(search)

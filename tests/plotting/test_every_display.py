@@ -23,7 +23,7 @@ from sklearn_halving.plotting import (
 
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 HARD_TO_LAY_OUT = ["single", "hundreds", "failing", "failing_rungs"]
-SEARCHES = ["halving", "gap", "ucb", *HARD_TO_LAY_OUT]
+SEARCHES = ["adaptive", "grid", "halving", "gap", "ucb", *HARD_TO_LAY_OUT]
 
 every_display = pytest.mark.parametrize("display_class", DISPLAYS)
 # Most of these searches have one parameter.

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import uniform
 
 from doubles import Known
-from plotting.searches import fitted, noisy_score, score_of_split, variance_halving
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from plotting.searches import fitted, noisy_score
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
 
 
@@ -58,61 +58,56 @@ def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     assert sum(counts) == n_without
 
 
-def test_lucky_splits_of_dropped_candidates_are_not_the_best(raced) -> None:
-    """All candidates of some brackets were dropped after one split."""
-    lanes = BracketDisplay.from_estimator(raced).lanes
-    best = [lane.best_score for lane in lanes]
-    assert np.nanmax(best) == raced.best_score_
-    texts = [text.get_text() for text in BracketDisplay.from_estimator(raced).ax_.texts]
-    assert texts.count("no score on all splits") == np.isnan(best).sum() > 0
+def test_lucky_splits_of_dropped_candidates_are_not_the_best(grid) -> None:
+    (lane,) = BracketDisplay.from_estimator(grid).lanes
+    assert lane.best_score == grid.best_score_
 
 
-def test_points_of_dropped_candidates_are_hollow(raced) -> None:
-    display = RungDisplay.from_estimator(raced)
-    rows = raced.history_.query("n_resources == n_resources.max()")
+def test_points_of_dropped_candidates_are_hollow(grid) -> None:
+    display = RungDisplay.from_estimator(grid)
+    rows = grid.history_.query("n_resources == n_resources.max()")
     n_splits = rows.groupby("candidate").size()
-    assert set(n_splits) == {1, 5}
+    assert set(n_splits) == {2, 5}
     dropped = display.candidate[display.has_fewer_splits]
-    assert sorted(dropped) == n_splits.index[n_splits == 1].tolist()
+    assert sorted(dropped) == n_splits.index[n_splits == 2].tolist()
     hollow = [marks for axes in display.axes_ for marks in axes.collections]
     assert sum(len(marks.get_offsets()) for marks in hollow) == len(dropped)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert legend[-1] == "fewer splits"
 
 
-@pytest.mark.parametrize("time_budget", [None, 600.0])
-def test_last_points_are_the_means_of_the_table(time_budget) -> None:
+def test_last_points_are_the_means_of_the_table(grid) -> None:
     """The best candidates are fitted on further splits after the rung that they passed."""
-    space = {"quality": np.linspace(0, 1, 16).tolist()}
-    options = {"scoring": score_of_split, "cv": 5, "random_state": 0}
-    search = fitted(HyperbandSearchCV(Known(), space, time_budget=time_budget, **options))
-    display, results = RungDisplay.from_estimator(search), search.cv_results_
+    display, results = RungDisplay.from_estimator(grid), grid.cv_results_
     last, rows = (one == one.max() for one in (display.n_resources, results["n_resources"]))
     found = dict(zip(display.candidate[last], display.score[last], strict=True))
     means = zip(results["candidate"][rows], results["mean_test_score"][rows], strict=True)
     assert found == pytest.approx(dict(means))
-    history = search.history_.query("n_resources == n_resources.max()")
-    n_splits = history.groupby("candidate").size()
-    fewer = n_splits.index[n_splits < 5].tolist()
-    assert sorted(display.candidate[display.has_fewer_splits]) == fewer != []
-    if time_budget is None:  # two rungs with all rows share a box
-        assert search.history_.groupby("rung")["n_resources"].first().duplicated().sum() == 1
-        assert BracketDisplay.from_estimator(search).lanes[0].n_candidates[-1] == len(found) > 3
+    # Two rungs with all rows share a box.
+    assert grid.history_.groupby("rung")["n_resources"].first().duplicated().sum() == 1
+    assert BracketDisplay.from_estimator(grid).lanes[0].n_candidates[-1] == len(found) > 3
 
 
 def test_search_without_brackets_has_curves_too() -> None:
-    space = {"quality": uniform(0, 1)}
-    search = variance_halving(
-        space,
-        n_candidates=6,
-        n_fits=30,
-        resource="n_samples",
-        min_resources=12,
-        allocation="uniform",
-    )
-    (axes,) = RungDisplay.from_estimator(search).axes_
-    history = search.history_.groupby(["candidate", "n_resources"])["test_score"].mean()
-    np.testing.assert_allclose(np.concatenate(curves(axes))[:, 1], history)
+    """A time budget screens candidates with few steps."""
+    options = {"resource": "n_steps", "max_resources": 9, "time_budget": 0.6, "random_state": 0}
+    search = fitted(AdaptiveSearchCV(Known(seconds=0.002), {"quality": uniform(0, 1)}, **options))
+    display, history = RungDisplay.from_estimator(search), search.history_
+    (axes,) = display.axes_
+    points = history.groupby(["candidate", "n_resources"]).ngroups
+    assert sum(map(len, curves(axes))) == points > history["candidate"].nunique()
+    means = history[history["n_resources"] == 1].groupby("candidate")["test_score"].mean()
+    np.testing.assert_allclose(display.score[display.n_resources == 1], means)
+    full = search.cv_results_["n_resources"] == 9
+    is_last = display.n_resources == 9
+    np.testing.assert_allclose(display.score[is_last], search.cv_results_["mean_test_score"][full])
+    assert axes.get_xlabel() == "n_steps"
+
+
+def test_the_default_resource_of_a_grid_has_its_name() -> None:
+    search = AdaptiveSearchCV(Known(), {"quality": [0.1, 0.5, 0.9, 0.3]}, random_state=0)
+    display = RungDisplay.from_estimator(fitted(search))
+    assert display.ax_.get_xlabel() == "training rows (n_samples)"
 
 
 # ------------------------------------------------------------------------------ brackets

@@ -9,21 +9,15 @@ from scipy.stats import loguniform, uniform
 from doubles import Known
 from plotting.searches import X, Y, hyperband
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.plotting import ImportanceDisplay, ParameterPairDisplay
+from sklearn_halving.plotting import BracketDisplay, ImportanceDisplay, ParameterPairDisplay
 from sklearn_halving.plotting._drawing import score_range
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
-CONDITIONS = [{"quality": uniform(0, 1)}, {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}]
 
 
 @pytest.fixture(scope="module")
 def search():
     return hyperband(SPACE)
-
-
-@pytest.fixture(scope="module")
-def conditional():
-    return hyperband(CONDITIONS)
 
 
 def test_only_the_parameter_that_decides_the_score_is_important(search):
@@ -78,22 +72,25 @@ def test_ticks_of_a_pair_do_not_overlap():
     assert min(np.diff(heights)) > 15  # pixels
 
 
-def test_a_search_that_is_interrupted_in_a_race_is_drawn():
-    """No candidate with a score has it on all splits."""
-    scores = iter([np.nan, *np.linspace(0.1, 0.9, 8)])
+def test_a_search_that_is_interrupted_in_its_first_rung_is_drawn():
+    """The only candidate with all its fits so far has no score."""
+    scores = iter([np.nan, *np.linspace(0.1, 0.9, 10)])
 
     def score(estimator, X, y):
         found = next(scores)
-        if found > 0.7:
+        if found == 0.9:
             raise KeyboardInterrupt
         return found
 
-    options = {"brackets": [0], "n_loops": 1, "cv": 5, "sampler": "random", "random_state": 0}
+    options = {"brackets": [0], "n_candidates": 9, "cv": 5, "random_state": 0}
     search = HyperbandSearchCV(Known(), SPACE, scoring=score, **options)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
+    assert search.history_["candidate"].tolist() == [*range(9), 0]
     ImportanceDisplay.from_estimator(search)
     ParameterPairDisplay.from_estimator(search)
+    texts = [text.get_text() for text in BracketDisplay.from_estimator(search).ax_.texts]
+    assert texts == ["9", "no score on all splits"]
 
 
 def test_outliers_do_not_squash_the_axis_and_accuracies_are_never_cut():

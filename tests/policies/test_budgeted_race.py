@@ -246,6 +246,21 @@ def test_a_budget_that_covers_all_arms_ends_with_all_of_them_on_all_splits():
         ]
 
 
+@pytest.mark.parametrize("sd", [0.0, 1.0])
+@pytest.mark.parametrize("n_in_flight", [1, 3])
+@pytest.mark.parametrize(
+    ("n_pulls", "n_arms", "is_exact"),
+    [(4, 4, True), (10, 40, True), (60, 60, True), (20, 4, True), (30, 4, True), (12, 4, False)],
+)
+def test_the_number_of_pulls_is_the_one_of_the_plan(n_pulls, n_arms, is_exact, n_in_flight, sd):
+    policy = BudgetedRace(n_pulls, pulls_in_flight=n_in_flight)
+    planned = policy.describe(Problem(n_arms, max_repetitions=5))
+    pulls, _ = play_pulls(policy, n_arms, lambda p: float(p.arm) + noise(p, sd))
+    assert planned.is_exact == is_exact
+    assert len(pulls) <= planned.max_pulls
+    assert len(pulls) == planned.max_pulls or not is_exact
+
+
 def test_splits_that_are_hard_for_all_do_not_matter():
     effect = 100 * np.random.default_rng(0).standard_normal(5)
     quality = np.random.default_rng(1).permutation(20) / 20

@@ -44,20 +44,6 @@ class CountingWarmStart(BaseEstimator):
         return self
 
 
-class CountingTrees(BaseEstimator):
-    """Counts trees; with ``warm_start`` those are added that are missing to ``n_estimators``."""
-
-    def __init__(self, n_estimators=100, warm_start=False):
-        self.n_estimators = n_estimators
-        self.warm_start = warm_start
-
-    def fit(self, X, y=None):
-        before = getattr(self, "units_", 0) if self.warm_start else 0
-        self.work_ = getattr(self, "work_", 0) + self.n_estimators - before
-        self.units_ = self.n_estimators
-        return self
-
-
 @pytest.fixture(autouse=True)
 def one_thread():
     """Fit in one thread: tiny fits in two take a hundred times longer on a busy machine."""
@@ -68,18 +54,6 @@ def one_thread():
 @pytest.fixture
 def counting_epochs():
     return CountingEpochs
-
-
-@pytest.fixture(params=["partial_fit", "remaining", "total"])
-def counting_resource(request):
-    """A resource by which training is counted, and an estimator that counts."""
-    from sklearn_halving.resources import Iterations, PartialFit
-
-    return {
-        "partial_fit": (PartialFit(), CountingEpochs()),
-        "remaining": (Iterations("max_iter"), CountingWarmStart()),
-        "total": (Iterations("n_estimators"), CountingTrees()),
-    }[request.param]
 
 
 @pytest.fixture

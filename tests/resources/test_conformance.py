@@ -353,7 +353,7 @@ def search_of(case: Case, **params: Any) -> Any:
     amounts = [case.resource.to_amount(case.levels[i]) for i in (0, -1)]
     options = {"min_resources": amounts[0], "max_resources": amounts[1], "factor": 2, "cv": 2}
     options |= {"random_state": 0, "error_score": "raise"}
-    options |= {"resource": case.resource, "brackets": "all"}
+    options |= {"resource": case.resource, "brackets": "most_exploratory"}
     return HyperbandSearchCV(case.estimator, case.space, **options | params)
 
 
@@ -398,7 +398,6 @@ def test_training_rows_are_nested(resource_class: type) -> None:
         max_resources=48,
         factor=2,
         cv=3,
-        early_splits="all",
         brackets="most_exploratory",
         random_state=0,
         refit=False,

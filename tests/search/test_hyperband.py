@@ -304,6 +304,14 @@ def test_the_number_of_loops_does_not_change_the_first_ones():
     assert not set.intersection(*rows(4, 4).groupby("loop")["param_value"].agg(set))
 
 
+def test_the_plan_of_loops_without_limit_is_that_of_the_first():
+    endless, once = (
+        loops_of(n_loops, time_budget="1h").plan(*numbered(60)) for n_loops in (None, 1)
+    )
+    assert set(endless.pop("loop")) == {0}
+    pd.testing.assert_frame_equal(endless, once)
+
+
 def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
     X, y = numbered(60)
     search = loops_of(2, time_budget="1h", verbose=1).fit(X, y)

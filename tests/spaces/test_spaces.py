@@ -141,14 +141,16 @@ def test_the_samplers_know_it():
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
-def test_auto_is_the_ready_space_with_its_first_candidates(search_class):
-    search = small(search_class, SVC(), "auto").fit(X, Y)
-    tried = search.cv_results_["params"]
-    assert {"C": 1.0, "gamma": "scale"} in tried
-    assert {"C": 680.0, "gamma": 0.005} in tried
+def test_auto_is_the_ready_space(search_class):
+    own = {"min_resources": 18} if search_class is HyperbandSearchCV else {}
+    search = small(search_class, SVC(), "auto", **own).fit(X, Y)
+    same = small(search_class, SVC(), space_for(SVC(), X, Y), **own).fit(X, Y)
+    assert search.cv_results_["params"] == same.cv_results_["params"]
     assert set(search.best_params_) == {"C", "gamma"}
-    without = small(search_class, SVC(), "auto", initial_candidates=[]).fit(X, Y)
-    assert {"C": 680.0, "gamma": 0.005} not in without.cv_results_["params"]
+    assert {"C": 680.0, "gamma": 0.005} not in search.cv_results_["params"]
+    search.set_params(initial_candidates=first_candidates_for(SVC())).fit(X, Y)
+    assert {"C": 1.0, "gamma": "scale"} in search.cv_results_["params"]
+    assert {"C": 680.0, "gamma": 0.005} in search.cv_results_["params"]
 
 
 def test_a_resource_leaves_the_space():

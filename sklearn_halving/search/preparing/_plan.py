@@ -153,7 +153,8 @@ def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
         n_continued = np.minimum(n_each, n_each_before) * plan["n_candidates"]
         has_lower_rung = (plan["rung"] > 0) & (before["n_resources"] < amount)
         cost = cost - (before["n_resources"] * n_continued).where(has_lower_rung, 0)
-    n_different = min(problem.n_arms, problem.n_available or problem.n_arms)
+    n_started = int(plan.loc[plan["rung"] == 0, "n_candidates"].sum())
+    n_different = min(n_started, problem.n_available or n_started)
     n_grid_fits = n_different * (problem.max_repetitions or 1)
     plan["full_fits"] = (cost / amount.max()).round(2)
     plan["of_grid_search"] = (cost / amount.max() / n_grid_fits).round(3)

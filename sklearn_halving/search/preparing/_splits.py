@@ -28,7 +28,7 @@ from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 from sklearn_halving.splits import split_stream
-from sklearn_halving.splits._split_stream import Reshuffles, check_groups, listed_splits
+from sklearn_halving.splits._split_stream import check_groups, listed_splits
 
 HELD_OUT = 2**31 - 3
 """Used in the seed of the rows that are held out for early stopping."""
@@ -137,8 +137,6 @@ class SearchSplits:
     """Number of rows that a subset needs to contain enough of every class."""
     early: EarlyRungs = field(default_factory=EarlyRungs)
     """What the early rungs need."""
-    n_named: int = 5
-    """Number of splits that ``cv`` stands for, such as 5 for ``cv=5``."""
     held_out: HeldOutRows | None = None
     """Holds out training rows for the early stopping of boosters."""
 
@@ -196,9 +194,6 @@ def streamed_splits(
     n_known = stream.n_repetitions
     pairs = [stream.split(number) for number in range(n_known or N_LOOKED_AT)]
     n_train, n_test = _smallest(pairs)
-    n_named = SearchSplits.n_named if n_known is None else n_known
-    if isinstance(stream.make_block, Reshuffles):
-        n_named = max(1, stream.make_block.n_own) * stream.block_length
     orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
     folds = StreamedFolds(stream, orders, None if orders is None else n_train)
     return SearchSplits(
@@ -208,7 +203,6 @@ def streamed_splits(
         n_test,
         num_samples(inputs.X),
         max(folds.fold(number).n_needed for number in range(len(pairs))),
-        n_named=n_named,
         held_out=_held_out(data, pairs, seed),
     )
 

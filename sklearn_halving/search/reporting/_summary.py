@@ -365,8 +365,8 @@ def _rung_text(rung: DataFrame, most_splits: Series) -> str:
     """Return the number of candidates at one amount, and the best score of those with most splits.
 
     Two rungs at the same amount are shown as one. The later one has more splits. If all its
-    candidates have fewer splits than others with this amount, because they were dropped after
-    one, the number is added.
+    candidates have fewer splits than others with this amount, because the search was stopped, the
+    number is added.
     """
     last, amount = rung[rung["iter"] == rung["iter"].max()], rung["amount"].iloc[0]
     n_splits = last["n_splits"].max()

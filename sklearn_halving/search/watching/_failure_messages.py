@@ -150,13 +150,12 @@ def few_full_fits_message(
     n_full = len({outcome.pull.arm for outcome in full})
     if n_full >= min(FEW_FULL_FITS, len(task.candidates)):
         return ""
-    slowest = max(outcomes, key=lambda outcome: outcome.pull.level)
-    seconds = slowest.fit_seconds + slowest.score_seconds
+    level = max(outcome.pull.level for outcome in outcomes)
+    same = [o.fit_seconds + o.score_seconds for o in outcomes if o.pull.level == level]
+    seconds = float(np.mean(same))
     took, way_out = "A full fit took", ""
     if not full:
-        took = (
-            f"A fit with {task.resource.name}={task.resource.to_amount(slowest.pull.level)} took"
-        )
+        took = f"A fit with {task.resource.name}={task.resource.to_amount(level)} took"
     else:
         # If fits are short, most of the time was lost, for example while the workers started.
         budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)

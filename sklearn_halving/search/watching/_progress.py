@@ -40,6 +40,8 @@ class Part:
     """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
     arms: set[int] = field(default_factory=set)
     """Candidates with fits in this part."""
+    scored: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Those with a score on a split, by the splits on which there are any."""
 
 
 def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
@@ -108,6 +110,10 @@ class Progress(PullObserver):
     """Numbers of splits on which candidates are compared at each level."""
     _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
     """Sum and number of the scores of each level and arm."""
+    _failed: dict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Splits on which an arm has no score at a level."""
+    _works: set[int] = field(default_factory=set)
+    """Splits on which there are scores."""
     _done: float = 0.0
     _first_began: float = 0.0
     """Resource of the fits of this session, and the time when the first one began."""
@@ -155,6 +161,8 @@ class Progress(PullObserver):
             self._part = self.parts[path]
         if self._part is not None:
             self._part.arms.add(pull.arm)
+            if pull.repetition not in self._failed.get((pull.level, pull.arm), ()):
+                self._part.scored[pull.repetition].add(pull.arm)
             self._part.n_left -= 1
             if self._part.n_left == 0:
                 self._end_rung(path, self._part)
@@ -182,8 +190,13 @@ class Progress(PullObserver):
         self._n_replayed += is_replayed
         self._is_replaying = is_replayed and self._n_replayed < self.n_in_checkpoint
         self._level = pull.level
-        total, n = self._sums.get((pull.level, pull.arm), (0.0, 0))
-        self._sums[pull.level, pull.arm] = total + self.reward(outcome), n + 1
+        key, reward = (pull.level, pull.arm), self.reward(outcome)
+        total, n = self._sums.setdefault(key, (0.0, 0))
+        if isnan(reward):
+            self._failed[key].add(pull.repetition)
+        else:
+            self._works.add(pull.repetition)
+            self._sums[key] = total + reward, n + 1
         if not is_replayed:
             if self._done == 0:  # the start of the workers does not count
                 seconds = outcome.fit_seconds + outcome.score_seconds
@@ -192,7 +205,7 @@ class Progress(PullObserver):
 
     def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
         """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
-        n_scored = sum(not isnan(self._sums[part.level, arm][0]) for arm in part.arms)
+        n_scored = len(part.arms.intersection(*part.scored.values()))
         later = (path[0], path[1] + 1)
         while later in self.parts:
             rung = self.parts[later]
@@ -237,12 +250,14 @@ class Progress(PullObserver):
         """
         has_rungs, by_level = bool(self._n_compared), self.plan.description.ranks_by_level
         best: tuple[tuple[float, ...], tuple[float, int, int]] = (-inf,), (nan, 0, 0)
-        for (level, _), (total, n) in self._sums.items():
-            if isnan(total) or (has_rungs and n not in self._n_compared[level]):
-                continue
-            mean = total / n
-            key = (level, n if has_rungs else 0, mean) if by_level else (mean,)
-            best = max(best, (key, (mean, level, n)), key=lambda pair: pair[0])
+        for (level, arm), (total, n) in self._sums.items():
+            failed = self._failed.get((level, arm), set())
+            n_all = n + len(failed)
+            is_compared = not has_rungs or n_all in self._n_compared[level]
+            if n and is_compared and not failed & self._works:
+                mean = total / n
+                key = (level, n_all if has_rungs else 0, mean) if by_level else (mean,)
+                best = max(best, (key, (mean, level, n)), key=lambda pair: pair[0])
         return best[1]
 
     def _seconds_left(self, now: float) -> float | None:
@@ -300,8 +315,9 @@ class Progress(PullObserver):
 def headline(plan: SearchPlan, at_most: str) -> str:
     """Return the line for the start of a search."""
     n_splits = counted(plan.problem.max_repetitions or 1, "split")
-    if plan.uses_time:
-        return f"Fitting new candidates on up to {n_splits} until the time budget is over"
+    if plan.uses_time or plan.is_endless:
+        what = "new candidates" if plan.uses_time else "loops of brackets with new candidates"
+        return f"Fitting {what} on up to {n_splits} until the time budget is over"
     text = counted(plan.problem.n_arms, "candidate")
     if plan.schedule is not None:
         text += f" in {counted(len(plan.schedule.brackets), 'bracket')} on up to {n_splits}"

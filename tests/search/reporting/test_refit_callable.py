@@ -64,13 +64,12 @@ def assert_maps_back(search):
     ("search_class", "params"),
     [
         (HyperbandSearchCV, {}),
-        (HyperbandSearchCV, {"brackets": [2, 1]}),
+        (HyperbandSearchCV, {"brackets": "all"}),
         (VarianceHalvingSearchCV, {}),
         (VarianceHalvingSearchCV, {"allocation": "pooled"}),
     ],
 )
 @pytest.mark.parametrize("random_state", range(2))
-@pytest.mark.filterwarnings("ignore:.*are left out")
 def test_the_largest_mean_and_the_first_rank_are_the_winner(
     search_class, params, choose, random_state
 ):

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from joblib import parallel_backend
+from scipy.stats import uniform
 
-from search.common import SEARCHES, Known, data, small
-from sklearn_halving import BanditSearchCV, BayesGapSearchCV, HyperbandSearchCV
+from search.common import SEARCHES, Known, data, numbered, small
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+)
 from sklearn_halving.policies import LUCB
 
-KNOWN = {"value": [0.1, 0.2, 0.3, 0.4]}
+KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
@@ -25,13 +32,13 @@ def lines_of(search, capsys, n_jobs=1, Xy=None):
 
 # ------------------------------------------------------------------------------------ lines
 
-BEST = "best mean so far 0.4"
+FIRST, BEST = "best mean so far 0.3", "best mean so far 0.5"
 HYPERBAND = [
     "Fitting 5 candidates in 2 brackets on up to 3 splits, totalling 18 fits",
-    f"bracket 1, rung 0: 3 candidates on 3 splits at 13 rows; {BEST}; 9 of 18 fits, T elapsed",
-    f"bracket 1, rung 1: 1 candidate on 3 splits at 40 rows; {BEST}; 12 of 18 fits, T elapsed",
+    f"bracket 1, rung 0: 3 candidates on 3 splits at 13 rows; {FIRST}; 9 of 18 fits, T elapsed",
+    f"bracket 1, rung 1: 1 candidate on 3 splits at 40 rows; {FIRST}; 12 of 18 fits, T elapsed",
     f"bracket 0, rung 0: 2 candidates on 3 splits at 40 rows; {BEST}; 18 of 18 fits, T elapsed",
-    "Done: 18 fits in T; chosen: candidate 1, mean_test_score 0.4",
+    "Done: 18 fits in T; chosen: candidate 4, mean_test_score 0.5",
 ]
 
 
@@ -40,31 +47,54 @@ def test_lines_of_rungs(capsys):
 
 
 def test_lines_of_stages_count_the_fits_of_their_plan(capsys):
-    # Successive rejects with K = 4 and n = 20: 12, 3 and 4 fits in the stages.
+    # Successive rejects with K = 5 and n = 25: 10, 4, 3 and 5 fits in the stages.
     lines = lines_of(small(BanditSearchCV, Known(), KNOWN, verbose=1), capsys)
-    assert lines[-2] == f"19 of 19 fits: 4 candidates tried; {BEST} (6 splits); T elapsed"
+    assert lines[-2] == f"22 of 22 fits: 5 candidates tried; {BEST} (6 splits); T elapsed"
 
 
 def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
     search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_fits=10)
     lines = lines_of(search, capsys)
-    assert lines[0] == "Fitting 4 candidates, totalling at most 10 fits"
+    assert lines[0] == "Fitting 5 candidates, totalling at most 10 fits"
     counts = [line.partition(":")[0] for line in lines[1:-1]]
     assert counts == [f"{n} of 10 fits" for n in range(1, 11)]
     n_best = search.cv_results_["n_fits"][search.best_index_]
-    assert lines[-2].endswith(f"; best mean so far 0.4 ({n_best} splits); T elapsed")
-    assert lines[-1] == "Done: 10 fits in T; chosen: candidate 3, mean_test_score 0.4"
+    assert lines[-2].endswith(f"; {BEST} ({n_best} splits); T elapsed")
+    assert lines[-1] == "Done: 10 fits in T; chosen: candidate 4, mean_test_score 0.5"
 
 
-@pytest.mark.filterwarnings("ignore:One or more")
-def test_plans_shrink_with_the_candidates_that_cannot_go_on(capsys):
-    search = small(HyperbandSearchCV, Known(nan_below=40), KNOWN, verbose=1)
-    lines = lines_of(search, capsys)
-    assert lines[1:] == [
-        HYPERBAND[1].replace("9 of 18", "9 of 15").replace(BEST, "no score yet"),
-        HYPERBAND[3].replace("18 of 18", "15 of 15").replace("0.4", "0.3"),
-        "Done: 15 fits in T; chosen: candidate 4, mean_test_score 0.3",
-    ]
+def test_lines_of_a_budget_of_fits(capsys):
+    lines = lines_of(small(AdaptiveSearchCV, Known(), KNOWN, verbose=1), capsys)
+    created = "5 candidates, which are created during the search"
+    assert lines[0] == f"Fitting at most {created}, totalling 15 fits"
+    assert len(lines) == 1 + 10 + 1
+    assert lines[-2] == f"15 of 15 fits: 5 candidates tried; {BEST} (3 splits); T elapsed"
+    assert lines[-1] == "Done: 15 fits in T; chosen: candidate 0, mean_test_score 0.5"
+
+
+class Patchy(Known):
+    """Has no score on a split."""
+
+    def score(self, X, y=None):
+        return np.nan if 0 in X[:, 0] else super().score(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Split 0")
+@pytest.mark.parametrize("estimator", [Known(), Patchy()])
+@pytest.mark.parametrize(("n_failing", "n_promoted"), [(3, 3), (4, 2), (5, 1), (6, 3)])
+def test_plans_shrink_with_the_candidates_that_cannot_go_on(
+    n_failing, n_promoted, estimator, capsys
+):
+    """A rung decides nothing if all of them fail, and a split neither."""
+    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    space = [{"value": values[:n_failing], "nan_below": [48]}]
+    space += [{"value": values[n_failing:]}] if n_failing < 6 else []
+    search = HyperbandSearchCV(estimator, space, min_resources=12, cv=5, random_state=0, verbose=1)
+    lines = lines_of(search, capsys, Xy=numbered(60))
+    n_fits = 6 * 2 + n_promoted * 5
+    best = f"best mean so far {values[n_promoted - 1] if n_failing == 6 else 0.6}"
+    assert f"; {best}; {n_fits} of {n_fits} fits, T" in lines[-2]
+    assert lines[-1].startswith(f"Done: {n_fits} fits in T")
 
 
 @parametrize_searches
@@ -77,35 +107,49 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     path.write_bytes(b"".join(records[: 1 + 7]))
     resumed = lines_of(search, capsys)
     assert resumed[0] == whole[0]
-    at_most = "" if search_class is HyperbandSearchCV else "at most "
+    at_most = "" if search_class in (AdaptiveSearchCV, HyperbandSearchCV) else "at most "
     assert resumed[1] == f"The checkpoint has 7 fits; {at_most}{n_fits - 7} remain"
     assert resumed[2:] == whole[1:]
 
 
 @pytest.mark.parametrize(
-    ("params", "at_most"),
+    ("search_class", "params", "at_most"),
     [
-        ({}, ""),
-        ({"time_budget": "1h"}, "at most "),
-        ({"sampler": "gaussian_process"}, ""),  # two brackets have no earlier one
-        ({"sampler": "gaussian_process", "n_loops": 2}, "at most "),
-        ({"sampler": "gaussian_process", "n_loops": 2, "cv": 2}, ""),  # too few splits for a race
+        (HyperbandSearchCV, {}, ""),
+        (HyperbandSearchCV, {"time_budget": "1h"}, "at most "),
+        (AdaptiveSearchCV, {}, ""),
+        (AdaptiveSearchCV, {"time_budget": "1h"}, "at most "),
+        (AdaptiveSearchCV, {"n_fits": 10}, "at most "),  # enough to know the best of five
+        (AdaptiveSearchCV, {"n_fits": None}, ""),
     ],
 )
-def test_a_plan_that_may_be_cut_short_is_a_maximum(params, at_most, capsys):
-    search = small(HyperbandSearchCV, Known(), KNOWN, verbose=1, **params)
+def test_a_plan_that_may_be_cut_short_is_a_maximum(search_class, params, at_most, capsys):
+    search = small(search_class, Known(), KNOWN, verbose=1, **params)
     n_planned = search.plan(*data())["n_fits"].sum()
     assert lines_of(search, capsys)[0].endswith(f"totalling {at_most}{n_planned} fits")
 
 
-# -------------------------------------------------------------------- best score, time left
+@pytest.mark.parametrize(
+    ("search_class", "what"),
+    [
+        (AdaptiveSearchCV, "new candidates"),
+        (HyperbandSearchCV, "loops of brackets with new candidates"),
+    ],
+)
+def test_lines_where_time_decides_how_many_fits(search_class, what, capsys):
+    space = {"value": uniform(0, 1)}
+    params = {"min_resources": 12, "cv": 3, "random_state": 0, "verbose": 1}
+    search = search_class(Known(), space, time_budget=1, **params)
+    lines = lines_of(search, capsys)
+    assert lines[0] == f"Fitting {what} on up to 3 splits until the time budget is over"
+    assert lines[-1].startswith(f"Done: {search.n_fits_:,} fits in T, stopped by ")
 
 
 def test_lines_where_nobody_knows_how_many_fits(capsys):
     policy = LUCB(0.3, epsilon=0.9, reward_range=(0, 1))
     search = BanditSearchCV(Known(), KNOWN, policy=policy, random_state=0, verbose=1)
     lines = lines_of(search, capsys, Xy=data(200))
-    assert lines[0] == "Fitting 4 candidates until the policy stops"
+    assert lines[0] == "Fitting 5 candidates until the policy stops"
     assert [line.partition(":")[0] for line in lines[1:-1]] == [
         *("10 fits", "20 fits", "40 fits", "80 fits")
     ]

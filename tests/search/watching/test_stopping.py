@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from sklearn.exceptions import NotFittedError
 from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
 
@@ -58,18 +59,35 @@ def assert_goes_on(search, tmp_path, event, n_done):
 
 @parametrize_searches
 def test_a_time_budget_ends_with_results_and_a_refit(search_class, tmp_path):
-    search = eventful(search_class, tmp_path, "sleep", at=5, time_budget=BUDGET)
+    search = eventful(search_class, tmp_path, "sleep", at=13, time_budget=BUDGET)
     search.estimator.seconds = BUDGET
     with pytest.warns(
-        UserWarning, match=rf"by time_budget={BUDGET} .*after 6 fits of \d candidates"
+        UserWarning, match=rf"by time_budget={BUDGET} .*after 14 fits of \d candidates"
     ):
         search.fit(X, Y)
     assert search.stopped_by_ == "time_budget"
-    assert search.n_fits_ == 6
-    assert len(fits_of(tmp_path / "log")) == 7, "the refit is outside of the budget"
+    assert search.n_fits_ == 14
+    assert len(fits_of(tmp_path / "log")) == 15, "the refit is outside of the budget"
     assert search.best_estimator_.value == search.best_params_["value"]
     assert search.predict(X).shape == (60,)
     assert search.cv_results_["candidate"].size >= 2
+
+
+@parametrize_searches
+def test_a_time_budget_that_compares_few_candidates_in_full_says_what_would_do(
+    search_class, tmp_path
+):
+    search = eventful(search_class, tmp_path, "sleep", at=1, time_budget=BUDGET)
+    search.estimator.seconds = BUDGET
+    with pytest.warns(UserWarning, match=r"enough to fit \d candidates? in full") as caught:
+        search.fit(X, Y)
+    n_full, *seconds = re.findall(r"(?<=fit )\d|\d+\.\d+(?= s)", str(caught[0].message))
+    levels = search.history_.get("n_resources", search.history_["n_train"])
+    assert int(n_full) == search.history_["candidate"][levels == 40].nunique()
+    took, *needed = map(float, seconds)
+    assert took >= BUDGET / 2, "the mean of two fits"
+    if n_full != "0":
+        assert needed == [pytest.approx(10 * took, rel=0.05)]
 
 
 @parametrize_searches
@@ -231,7 +249,7 @@ def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV, BanditSearchCV])
+@pytest.mark.parametrize("search_class", [AdaptiveSearchCV, HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
     context = multiprocessing.get_context("forkserver")

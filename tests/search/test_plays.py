@@ -1,0 +1,144 @@
+"""Each search plays the policy that its docstring names, and no two of them are the same."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import uniform
+
+from search.common import SEARCHES, Noisy, numbered
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
+from sklearn_halving.policies import (
+    BayesGap,
+    BudgetedRace,
+    GridHalving,
+    Hyperband,
+    SuccessiveRejects,
+    VarianceHalving,
+)
+from sklearn_halving.samplers import GaussianProcessSampler
+from sklearn_halving.search._parameters import check_inputs
+from sklearn_halving.search.preparing._setup import seed_of
+
+X, Y = numbered(600)
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+GRIDS = {
+    "grid": {"value": VALUES},
+    "list of grids": [{"value": VALUES[:5]}, {"value": VALUES[5:], "noise_sd": [0.0, 0.1]}],
+}
+DISTRIBUTIONS = {
+    "distributions": {"value": uniform(0, 1)},
+    "list of distributions": [
+        {"value": uniform(0, 0.5)},
+        {"value": uniform(0.5, 0.5), "noise_sd": [0.0, 0.1]},
+    ],
+    "mixed list": [{"value": VALUES}, {"value": uniform(0.5, 0.5), "noise_sd": [0.0, 0.1]}],
+}
+SPACES = GRIDS | DISTRIBUTIONS
+ON_A_GRID, ON_DISTRIBUTIONS = list(GRIDS), list(DISTRIBUTIONS)
+ANYWHERE = list(SPACES)
+FITS, TIME, BOTH = {"n_fits": 40}, {"time_budget": "1h"}, {"n_fits": 40, "time_budget": "1h"}
+
+
+def prepared(search):
+    """Return what a search knows before its first fit, which `plan` shows a part of."""
+    rng, seed = seed_of(np.random.RandomState(0))
+    return search._prepare(check_inputs(search, X, Y, {}), rng, seed)
+
+
+PLAYS = [
+    (AdaptiveSearchCV, {}, ON_A_GRID, GridHalving, {}),
+    (AdaptiveSearchCV, {}, ON_DISTRIBUTIONS, BudgetedRace, {"n_pulls": 50}),
+    (AdaptiveSearchCV, FITS, ANYWHERE, BudgetedRace, {"n_pulls": 40}),
+    (AdaptiveSearchCV, TIME, ANYWHERE, BudgetedRace, {"n_pulls": None}),
+    (AdaptiveSearchCV, BOTH, ANYWHERE, BudgetedRace, {"n_pulls": 40}),
+    (HyperbandSearchCV, {}, ON_A_GRID, GridHalving, {}),
+    (HyperbandSearchCV, TIME, ON_A_GRID, GridHalving, {}),
+    (HyperbandSearchCV, {"brackets": "all"}, ANYWHERE, Hyperband, {"brackets": "all"}),
+    (HyperbandSearchCV, {}, ON_DISTRIBUTIONS, Hyperband, {"brackets": "all", "n_loops": 1}),
+    (HyperbandSearchCV, {"n_loops": 2}, ON_DISTRIBUTIONS, Hyperband, {"n_loops": 2}),
+    (VarianceHalvingSearchCV, {}, ANYWHERE, VarianceHalving, {}),
+    (VarianceHalvingSearchCV, FITS, ANYWHERE, VarianceHalving, {"n_pulls": 40}),
+    (VarianceHalvingSearchCV, TIME, ANYWHERE, VarianceHalving, {}),
+    (BayesGapSearchCV, {}, ANYWHERE, BayesGap, {}),
+    (BayesGapSearchCV, FITS, ANYWHERE, BayesGap, {"n_pulls": 40}),
+    (BayesGapSearchCV, TIME, ANYWHERE, BayesGap, {}),
+    (BanditSearchCV, {}, ANYWHERE, SuccessiveRejects, {}),
+    (BanditSearchCV, FITS, ANYWHERE, SuccessiveRejects, {"n_pulls": 40}),
+    (BanditSearchCV, TIME, ANYWHERE, SuccessiveRejects, {}),
+    (BanditSearchCV, {"policy": "budgeted_race"}, ANYWHERE, BudgetedRace, {"n_pulls": 50}),
+]
+
+
+@pytest.mark.parametrize(
+    ("search_class", "params", "space", "policy_class", "fields"),
+    [(*play[:2], space, *play[3:]) for play in PLAYS for space in play[2]],
+)
+def test_the_policy_that_is_played_is_the_one_of_the_docstring(
+    search_class, params, space, policy_class, fields
+):
+    known = prepared(search_class(Noisy(), SPACES[space], random_state=0, **params))
+    assert type(known.policy) is policy_class
+    assert {name: getattr(known.policy, name) for name in fields} == fields
+    # Candidates are created during the search by a race, and are drawn before all other plays.
+    creates = policy_class is BudgetedRace
+    assert (known.source is not None) == creates
+    assert isinstance(known.setup.sampler, GaussianProcessSampler) == creates
+    text, name = " ".join(search_class.__doc__.split()), policy_class.__name__
+    if (search_class, policy_class) == (HyperbandSearchCV, GridHalving):
+        assert "Over a **grid**, it is a single bracket" in text
+    elif search_class is not BanditSearchCV:  # has a parameter for it
+        assert re.search(rf"policies\.{name}`|policy={name}\(", text)
+
+
+@pytest.mark.parametrize("space", ON_DISTRIBUTIONS)
+def test_hyperband_plays_loops_until_the_time_is_over(space):
+    known = prepared(HyperbandSearchCV(Noisy(), SPACES[space], time_budget="1h", random_state=0))
+    once = prepared(HyperbandSearchCV(Noisy(), SPACES[space], random_state=0))
+    assert type(known.policy) is Hyperband
+    assert known.policy.n_loops > 1000
+    loop = known.plan.schedule.brackets[: len(once.plan.schedule.brackets)]
+    assert loop == once.plan.schedule.brackets, "each loop is Algorithm 1"
+
+
+# ----------------------------------------------------------------------- no two are the same
+
+SAME = {"cv": 3, "n_candidates": 9, "random_state": 0, "refit": False}
+
+
+def fits_of_each(search_class, space, **params):
+    """Return how often each candidate is fitted, with how many rows."""
+    estimator = Noisy(split_sd=0.05, noise_sd=0.2)
+    search = search_class(estimator, space, **SAME | params).fit(X, Y)
+    results, history = search.cv_results_, search.history_
+    numbers = dict(zip(results["candidate"], map(str, results["params"]), strict=True))
+    return history.groupby([history["candidate"].map(numbers), "n_train"]).size().to_dict()
+
+
+@pytest.mark.parametrize("params", [{}, {"n_fits": 40}])
+def test_no_two_searches_are_equal_over_distributions(params):
+    classes = [one for one in SEARCHES if not params or one is not HyperbandSearchCV]
+    fits = {one: fits_of_each(one, SPACES["distributions"], **params) for one in classes}
+    for one, other in combinations(classes, 2):
+        assert fits[one] != fits[other], (one, other)
+
+
+def test_over_a_grid_only_the_plan_without_a_budget_is_shared():
+    fits = {one: fits_of_each(one, SPACES["grid"]) for one in SEARCHES}
+    same = {pair for pair in combinations(SEARCHES, 2) if fits[pair[0]] == fits[pair[1]]}
+    assert same == {(AdaptiveSearchCV, HyperbandSearchCV)}
+    others = [
+        fits_of_each(HyperbandSearchCV, SPACES["grid"], brackets="all"),
+        fits_of_each(AdaptiveSearchCV, SPACES["grid"], n_fits=20),
+    ]
+    assert not any(other in fits.values() for other in others)
+    assert others[0] != others[1]
