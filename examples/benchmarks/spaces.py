@@ -18,7 +18,7 @@ from _tables import TableTask, table_task
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, cross_val_score
 
-from sklearn_halving.spaces import first_candidates_for, space_for
+from sklearn_halving.spaces import space_for
 
 NEW = (
     *("authorship", "colic", "cpu.small", "halloffame", "house8L", "letter", "mushroom"),
@@ -64,7 +64,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 }
 """Grids as in tutorials, of which twelve candidates are drawn."""
 N_FOLDS = 3
-WAYS = ("5 first", "5 drawn", "12 drawn", "25 drawn", "grid of 12")
+WAYS = ("5 drawn", "12 drawn", "25 drawn", "grid of 12")
 Found = tuple[float, float]
 """The mean score of the folds, and the score on the test rows."""
 
@@ -74,8 +74,7 @@ def candidates_of(task: TableTask, family: str, n_drawn: int) -> dict[str, list[
     drawn = list(
         ParameterSampler(space_for(task.pipeline, task.X, task.y), n_drawn, random_state=7)
     )
-    ways = {"5 first": first_candidates_for(task.pipeline)}
-    ways |= {f"{n} drawn": drawn[:n] for n in (5, 12, 25) if n <= n_drawn}
+    ways = {f"{n} drawn": drawn[:n] for n in (5, 12, 25) if n <= n_drawn}
     if family in GRIDS:
         grid = {task.prefix + name: values for name, values in GRIDS[family].items()}
         n_grid = min(12, len(ParameterGrid(grid)))

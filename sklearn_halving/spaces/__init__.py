@@ -3,7 +3,7 @@
 See the page on search spaces in the user guide.
 """
 
-from sklearn_halving.spaces._space_for import first_candidates_for, space_for
+from sklearn_halving.spaces._space_for import space_for
 from sklearn_halving.spaces._tables import loguniform_int
 
-__all__ = ["first_candidates_for", "loguniform_int", "space_for"]
+__all__ = ["loguniform_int", "space_for"]

@@ -53,39 +53,6 @@ def space_for(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     return {prefix + name: values for name, values in space.items()}
 
 
-def first_candidates_for(estimator: Any) -> list[dict[str, Any]]:
-    """Return at most five good candidates, the first of which has the estimator's parameters.
-
-    Parameters
-    ----------
-    estimator : estimator object
-        As for `space_for`.
-
-    Returns
-    -------
-    candidates : list of dict
-        Parameters that are left out keep the values of the estimator. Families for which first
-        candidates were not better have the estimator's own parameters alone.
-
-    Raises
-    ------
-    ValueError
-        If the class of the estimator is not known.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC
-    >>> from sklearn_halving.spaces import first_candidates_for
-    >>> first_candidates_for(SVC())
-    [{}, {'C': 680.0, 'gamma': 0.005}, {'C': 41.0, 'gamma': 0.00014}]
-    """
-    prefix, free, family = _found(estimator)
-    return [{}] + [
-        {prefix + name: value for name, value in params.items() if name in free}
-        for params in family.first
-    ]
-
-
 def _found(estimator: Any) -> tuple[str, list[str], Family]:
     """Return the prefix of the parameters, those that can be tuned with the others, the family."""
     prefix = ""

@@ -1,7 +1,7 @@
 """Search spaces as data: a table for each family of estimators.
 
-The ranges and first candidates that are marked as measured were chosen on 23 public tables with
-163 to 600 training rows, and checked on 26 others.
+The ranges that are marked as measured were chosen on 23 public tables with 163 to 600 training
+rows, and checked on 26 others.
 """
 
 from __future__ import annotations
@@ -81,8 +81,6 @@ class Family:
     space: Mapping[str, Any]
     source: str
     """Where the space comes from."""
-    first: Sequence[Mapping[str, Any]] = ()
-    """Good candidates, after the estimator's own parameters."""
 
 
 def both(package: str, *names: str) -> list[str]:
@@ -91,8 +89,8 @@ def both(package: str, *names: str) -> list[str]:
 
 
 def boosting(rate: str, rounds: str, leaves: str, rows: str, l2: str, columns: str) -> Any:
-    """Return space and first candidates of gradient boosting with these names of parameters."""
-    space = {
+    """Return the space of gradient boosting with these names of parameters."""
+    return {
         rate: loguniform(0.02, 0.3),
         rounds: [50, 100, 200],
         leaves: loguniform_int(3, 63),
@@ -100,20 +98,13 @@ def boosting(rate: str, rounds: str, leaves: str, rows: str, l2: str, columns: s
         l2: loguniform(1e-3, 1e2),
         columns: uniform(0.3, 0.7),
     }
-    best = [
-        (0.06, 200, 7, 4, 1.7, 0.81),
-        (0.1, 200, 4, 3, 35.0, 0.54),
-        (0.12, 100, 24, 2, 3.1, 0.52),
-        (0.096, 200, 3, 2, 0.0011, 0.72),
-    ]
-    return space, [dict(zip(space, values, strict=True)) for values in best]
 
 
-HIST, HIST_FIRST = boosting(
+HIST = boosting(
     *("learning_rate", "max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization"),
     "max_features",
 )
-LIGHT, LIGHT_FIRST = boosting(
+LIGHT = boosting(
     *("learning_rate", "n_estimators", "num_leaves", "min_child_samples", "reg_lambda"),
     "colsample_bytree",
 )
@@ -121,12 +112,11 @@ SVM = {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)}
 LINEAR = {"alpha": loguniform(1e-6, 1e-1), "l1_ratio": uniform(0, 1)}
 
 FAMILIES = (
-    Family(both("sklearn", "HistGradientBoosting"), HIST, MEASURED, HIST_FIRST),
+    Family(both("sklearn", "HistGradientBoosting"), HIST, MEASURED),
     Family(
         both("lightgbm", "LGBM"),
         LIGHT,
         "that of HistGradientBoosting, measured on 10 of these tables",
-        LIGHT_FIRST,
     ),
     Family(
         both("xgboost", "XGB"),
@@ -169,16 +159,11 @@ FAMILIES = (
         ["sklearn.SVC"],
         SVM,
         f"{MEASURED}, on scaled columns",
-        [{"C": 680.0, "gamma": 0.005}, {"C": 41.0, "gamma": 0.00014}],
     ),
     Family(
         ["sklearn.SVR"],
         SVM | {"epsilon": loguniform(1e-3, 0.5)},
         f"{MEASURED}, on scaled columns and a target with variance 1",
-        [
-            {"C": 30.0, "gamma": 0.01, "epsilon": 0.1},
-            {"C": 67.0, "gamma": 0.056, "epsilon": 0.075},
-        ],
     ),
     Family(
         ["sklearn.LogisticRegression"],
@@ -208,12 +193,6 @@ FAMILIES = (
             "p": [1, 2],
         },
         f"{MEASURED}, on scaled columns",
-        [
-            {"n_neighbors": 10, "weights": "distance", "p": 1},
-            {"n_neighbors": 1, "weights": "uniform", "p": 1},
-            {"n_neighbors": 20, "weights": "distance", "p": 1},
-            {"n_neighbors": 5, "weights": "distance", "p": 1},
-        ],
     ),
     Family(
         both("sklearn", "MLP"),
@@ -224,21 +203,5 @@ FAMILIES = (
             "activation": ["relu", "tanh"],
         },
         f"{MEASURED}, on scaled columns and a target with variance 1",
-        [
-            {
-                "hidden_layer_sizes": (64, 64),
-                "alpha": 1.3,
-                "learning_rate_init": 0.012,
-                "activation": "tanh",
-            },
-            {"alpha": 1.0, "learning_rate_init": 0.01},
-            {"hidden_layer_sizes": (128,), "alpha": 0.0015, "learning_rate_init": 0.027},
-            {
-                "hidden_layer_sizes": (64, 64),
-                "alpha": 0.00017,
-                "learning_rate_init": 0.0026,
-                "activation": "tanh",
-            },
-        ],
     ),
 )

@@ -46,6 +46,25 @@ def test_what_a_dict_leaves_out_has_the_value_of_the_estimator():
     ]
 
 
+def test_the_own_model_is_the_member_of_a_grid_that_equals_it():
+    for values in ([1, 10, 100], [10.0, 1.0, 100.0]):  # its C is 1.0
+        search = AdaptiveSearchCV(SVC(), {"C": values}, n_fits=30, random_state=0)
+        assert search.plan(*data())["n_fits"].tolist() == [15]
+        assert tried(search.fit(*data()))[0] == {"C": 1}
+
+
+def test_the_own_model_is_tried_although_the_space_lacks_it():
+    space = {"C": loguniform(10, 1e3), "gamma": loguniform(1e-3, 1)}
+    search = AdaptiveSearchCV(SVC(C=2.0), space, n_fits=12, random_state=0).fit(*data())
+    assert tried(search)[0] == {"C": 2.0, "gamma": "scale"}
+    without = AdaptiveSearchCV(
+        SVC(C=2.0), space, n_fits=12, initial_candidates=[], random_state=0
+    ).fit(*data())
+    assert {"C": 2.0, "gamma": "scale"} not in tried(without)
+    is_worse = AdaptiveSearchCV(Steady(value=5.0), {"value": uniform(0, 1)}, n_fits=20).fit(X, Y)
+    assert is_worse.best_params_ == {"value": 5.0}
+
+
 def test_they_are_in_the_widest_bracket_of_hyperband():
     given = [{"value": 2.0 + i} for i in range(3)]
     search = HyperbandSearchCV(

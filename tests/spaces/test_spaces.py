@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR
 
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
-from sklearn_halving.spaces import first_candidates_for, loguniform_int, space_for
+from sklearn_halving.spaces import loguniform_int, space_for
 from sklearn_halving.spaces._tables import FAMILIES
 from tests.search.common import SEARCHES, small
 
@@ -53,27 +53,9 @@ def test_candidates_of_each_space_can_be_fitted(name):
     X, y = data(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(y))[:60]
     X, y = StandardScaler().fit_transform(X[rows]), y[rows]
-    drawn = list(ParameterSampler(space_for(estimator, X, y), 2, random_state=0))
-    for params in [*first_candidates_for(estimator), *drawn]:
+    for params in ParameterSampler(space_for(estimator, X, y), 2, random_state=0):
         fitted = clone(estimator).set_params(**params).fit(X, y)
         assert len(fitted.predict(X)) == 60
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_first_candidates_lie_in_the_space(name):
-    estimator = instance(name)
-    space = Space.of(space_for(estimator))
-    own = {key: estimator.get_params().get(key) for key in space_for(estimator)}
-    first = first_candidates_for(estimator)
-    assert first[0] == {}
-    assert 1 <= len(first) <= 5
-    for params in first[1:]:
-        changed = own | params
-        assert all(
-            np.isfinite(dimension.coordinate_of(changed[dimension.name]))
-            for dimension in space.dimensions
-            if dimension.name in params
-        )
 
 
 def test_steps_of_a_pipeline_and_wrappers_get_their_prefix():
@@ -82,7 +64,6 @@ def test_steps_of_a_pipeline_and_wrappers_get_their_prefix():
     assert "regressor__svr__epsilon" in space_for(wrapped)
     encoded = make_pipeline(make_column_transformer((StandardScaler(), [0])), SVC())
     assert sorted(space_for(encoded)) == ["svc__C", "svc__gamma"]
-    assert first_candidates_for(encoded)[1] == {"svc__C": 680.0, "svc__gamma": 0.005}
 
 
 def test_parameters_that_cannot_be_tuned_are_left_out():
@@ -147,10 +128,6 @@ def test_auto_is_the_ready_space(search_class):
     same = small(search_class, SVC(), space_for(SVC(), X, Y), **own).fit(X, Y)
     assert search.cv_results_["params"] == same.cv_results_["params"]
     assert set(search.best_params_) == {"C", "gamma"}
-    assert {"C": 680.0, "gamma": 0.005} not in search.cv_results_["params"]
-    search.set_params(initial_candidates=first_candidates_for(SVC())).fit(X, Y)
-    assert {"C": 1.0, "gamma": "scale"} in search.cv_results_["params"]
-    assert {"C": 680.0, "gamma": 0.005} in search.cv_results_["params"]
 
 
 def test_a_resource_leaves_the_space():

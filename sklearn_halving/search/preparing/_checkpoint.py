@@ -126,7 +126,7 @@ def session_of(
         "params of fit": content_hash(task.fit_params, task.score_params),
         "splits": _splits_hash(task),
         "random_state": _shown("", random_state) if seed is None else type(random_state).__name__,
-        "initial_candidates": _shown("", list(search.initial_candidates or ()) or None),
+        "initial_candidates": _shown("", search.initial_candidates),
     }
     if plan.uses_time:
         fields["time_budget"] = f"a time budget with{'' if search.refit else 'out'} a refit"

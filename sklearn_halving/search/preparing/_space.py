@@ -22,7 +22,7 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._space import dimension_of
+from sklearn_halving.samplers._space import dimension_of, is_finite_number
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 
 MAX_REDRAWS = 1000
@@ -315,11 +315,15 @@ def search_space(
 
 
 def _as_listed(name: str, value: object, space: SearchSpace) -> object:
-    """Return the object of a list of the space that equals an object, such as an estimator."""
-    if value is None or isinstance(value, str | int | float | np.generic):
+    """Return the value of a list of the space that equals a value, such as 1 for 1.0."""
+    if value is None or isinstance(value, bool | str):
         return value
+    given = [v for d in space.distributions if not hasattr(v := d.get(name, ()), "rvs")]
+    lists = [values for values in given if len(values) <= MAX_VALUES]
+    if is_finite_number(value):
+        numbers = (v for values in lists for v in values if is_finite_number(v))
+        return next((v for v in numbers if v == value), value)
     wanted = content_hash(value)
-    lists = [v for d in space.distributions if not hasattr(v := d.get(name, ()), "rvs")]
     return next((v for values in lists for v in values if content_hash(v) == wanted), value)
 
 
