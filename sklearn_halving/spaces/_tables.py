@@ -116,7 +116,7 @@ FAMILIES = (
     Family(
         both("lightgbm", "LGBM"),
         LIGHT,
-        "that of HistGradientBoosting, measured on 10 of these tables",
+        "derived from HistGradientBoosting and checked on 10 of those tables",
     ),
     Family(
         both("xgboost", "XGB"),
