@@ -129,7 +129,7 @@ FAMILIES = (
             "subsample": uniform(0.5, 0.5),
             "colsample_bytree": uniform(0.3, 0.7),
         },
-        "by analogy with HistGradientBoosting; not measured",
+        "adapted from HistGradientBoosting; not benchmarked",
     ),
     Family(
         both("catboost", "CatBoost"),
@@ -139,7 +139,7 @@ FAMILIES = (
             "depth": loguniform_int(2, 10),
             "l2_leaf_reg": loguniform(0.1, 1e2),
         },
-        "by analogy with HistGradientBoosting; not measured",
+        "adapted from HistGradientBoosting; not benchmarked",
     ),
     Family(
         both("sklearn", "RandomForest"),
