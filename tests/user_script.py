@@ -177,7 +177,7 @@ def simulated(history: pd.DataFrame) -> list[Estimate]:
 
 
 def levels() -> list[str]:
-    schedule: Schedule | None = Hyperband(factor=3).schedule(1, 81)
+    schedule: Schedule | None = Hyperband(factor=3).plan(Problem(max_level=81))
     resources: list[Resource] = [
         TrainingSize(rescale={"C": "inverse"}),
         Iterations("n_estimators"),

@@ -137,7 +137,7 @@ def play(learner: Any, name: str, budget: int, seed: int) -> Run:
     """Train and choose with one policy; the learner starts from scratch."""
     learner.reset()
     policy = POLICIES[name](learner.n_arms, budget)
-    has_levels = policy.schedule(1, budget) is not None
+    has_levels = policy.plan(Problem(max_level=budget)) is not None
     problem = Problem(learner.n_arms, max_level=budget if has_levels else 1)
     state = policy.start(problem, seed=np.random.SeedSequence(seed))
     run, standing, clock = Run(), Standing(learner.n_arms), StoppedClock()

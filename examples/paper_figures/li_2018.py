@@ -42,8 +42,8 @@ def table_1() -> None:
     """Compare the schedule, and show the one that Algorithm 1 gives."""
     print("Table 1: R = 81, eta = 3\n")
     for rule in ("table_1", "algorithm_1"):
-        brackets = Hyperband(schedule_rule=rule).schedule(1, 81).brackets
-        ours = {b.label: [(r.n_arms, r.level) for r in b.rungs] for b in brackets}
+        brackets = Hyperband(schedule_rule=rule).plan(Problem(max_level=81)).brackets
+        ours = {b.label: [(r.n_arms, r.level) for r in b.rounds] for b in brackets}
         same = "as printed" if ours == PRINTED else "not as printed"
         print(f"schedule_rule={rule!r}: {same}")
         for label, rungs in ours.items():

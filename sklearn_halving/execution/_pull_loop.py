@@ -25,7 +25,8 @@ from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import ClockReading, Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
-from sklearn_halving.policies._types import Policy, Problem, Pull, Pulls, UsesTime
+from sklearn_halving.policies._protocol import Policy, UsesTime
+from sklearn_halving.policies._types import Problem, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""

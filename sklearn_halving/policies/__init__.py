@@ -26,8 +26,10 @@ Optimization over a continuous space
 Estimation of a mean with a given precision
     `BernsteinStopping`
 Types of the interface between a policy and its caller
-    `Policy`, `BasePolicy`, `GrowsArms`, `UsesTime`, `ScoresAtLevel`, `PolicyDescription`, `Stage`,
-    `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
+    `Policy`, `BasePolicy`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`
+Types of what only some policies can do
+    `GrowsArms`, `ChoosesPoints`, `UsesTime`, `PlaysLevels`, `PlaysStages`, `Believes`,
+    `Guarantees`, `StopsEarly`, `ScoresAtLevel`
 """
 
 from sklearn_halving.policies._anytime_halving import DoublingHalving
@@ -46,6 +48,18 @@ from sklearn_halving.policies._gap_exploration import (
 from sklearn_halving.policies._grid_halving import GridHalving
 from sklearn_halving.policies._hoo import HOO
 from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, InfiniteHyperband
+from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
+from sklearn_halving.policies._protocol import (
+    Believes,
+    ChoosesPoints,
+    GrowsArms,
+    Guarantees,
+    PlaysLevels,
+    PlaysStages,
+    Policy,
+    StopsEarly,
+    UsesTime,
+)
 from sklearn_halving.policies._races import (
     BernsteinRace,
     BernsteinStopping,
@@ -63,21 +77,7 @@ from sklearn_halving.policies._successive_rejects import (
     SuccessiveRejects,
     VarianceRejects,
 )
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    Bracket,
-    GrowsArms,
-    Policy,
-    PolicyDescription,
-    Problem,
-    Pull,
-    Pulls,
-    Rung,
-    Schedule,
-    ScoresAtLevel,
-    Stage,
-    UsesTime,
-)
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
 from sklearn_halving.policies._upper_confidence import (
     LUCB,
     MOSS,
@@ -101,6 +101,7 @@ __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]
 __all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
 __all__ += ["BernsteinRace", "BernsteinStopping", "HoeffdingRace"]
-__all__ += ["NO_ARM", "BasePolicy", "Policy", "PolicyDescription", "Problem"]
-__all__ += ["Bracket", "GrowsArms", "Pull", "Pulls", "Rung", "Schedule", "ScoresAtLevel"]
-__all__ += ["Stage", "UsesTime"]
+__all__ += ["NO_ARM", "BasePolicy", "Policy", "Problem", "Pull", "Pulls"]
+__all__ += ["Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"]
+__all__ += ["Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"]
+__all__ += ["StopsEarly", "UsesTime"]

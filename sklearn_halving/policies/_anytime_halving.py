@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import IntArray
-from sklearn_halving.policies._types import Rung, Stage
+from sklearn_halving.policies._plan import Plan, Round
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
@@ -68,10 +69,14 @@ class DoublingHalving(PlannedPolicy):
 
     budget: int
 
+    def plan(self, problem: Problem) -> Plan:
+        """Return the rungs of all runs as stages."""
+        return replace(super().plan(problem), ranks_by="level")
+
     def _play(self, game: Game) -> Iterator[IntArray]:
         runs = self._runs(game)
         rungs, n_splits = [rung for run in runs for rung in run], game.problem.max_repetitions or 1
-        game.stages = tuple(Stage(r.n_arms, r.n_arms * n_splits, r.level) for r in rungs)
+        game.stages = tuple(rungs)
         levels = sorted({rung.level for rung in rungs})
         mean = np.full((len(levels), *game.alive.shape), np.nan)  # at this level or the next
         standing = np.zeros(game.alive.shape, dtype=np.int64)  # the level of each arm
@@ -102,11 +107,11 @@ class DoublingHalving(PlannedPolicy):
                 game.stage += 1
             has_winner |= ~is_over & (game.best[:, np.newaxis] >= 0)
 
-    def _runs(self, game: Game) -> list[tuple[Rung, ...]]:
+    def _runs(self, game: Game) -> list[tuple[Round, ...]]:
         """Return the rungs of all runs whose first rung fits into the budget."""
         n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
         if n_arms == 1:  # it is pulled once
-            return [(Rung(1, low),)]
+            return [(Round(1, low),)]
         # The first of the budgets n, 2n, 4n, ... that trains every arm to the smallest level
         n_rounds = (n_arms - 1).bit_length()
         run_budget = n_arms << (n_rounds * low - 1).bit_length()
@@ -114,10 +119,10 @@ class DoublingHalving(PlannedPolicy):
         further = zip(rungs, pairwise((0, *(rung.level for rung in rungs))), strict=True)
         least = sum(rung.n_arms * (level - below) for rung, (below, level) in further)
         check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
-        runs: list[tuple[Rung, ...]] = []
+        runs: list[tuple[Round, ...]] = []
         while n_arms * min(rungs[0].level, high) <= self.budget:
             below = [rung for rung in rungs if rung.level < high]
-            runs.append((*below, *(Rung(r.n_arms, high) for r in rungs[len(below) :][:1])))
+            runs.append((*below, *(Round(r.n_arms, high) for r in rungs[len(below) :][:1])))
             if not below:
                 break
             run_budget *= 2

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_halving._checks import refuse_unless
-from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
-from sklearn_halving.policies._types import PolicyDescription, Problem, Schedule
+from sklearn_halving.policies._plan import Plan
+from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame
+from sklearn_halving.policies._types import Problem
 
 
 @dataclass(frozen=True)
-class AsynchronousBrackets(ScheduledPolicy):
+class AsynchronousBrackets(BracketPolicy):
     """Brackets of another policy, with promotions that do not wait for complete rungs.
 
     Successive halving promotes the best arms of a rung when the rung is complete. Until then,
@@ -50,8 +51,8 @@ class AsynchronousBrackets(ScheduledPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Problem
     >>> policy = AsynchronousBrackets(Hyperband(brackets="most_exploratory"))
-    >>> n_arms = policy.schedule(1, 27).n_arms
-    >>> state = policy.start(Problem(n_arms, min_level=1, max_level=27))
+    >>> n_arms = policy.plan(Problem(max_level=27)).n_arms
+    >>> state = policy.start(Problem(n_arms, max_level=27))
     >>> limits = np.random.default_rng(0).permutation(n_arms)
     >>> while not policy.is_finished(state):
     ...     pulls = policy.ask(state, max_pulls=1)
@@ -60,24 +61,25 @@ class AsynchronousBrackets(ScheduledPolicy):
     26
     """
 
-    brackets: ScheduledPolicy
+    brackets: BracketPolicy
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
         rule = "be a policy that plans brackets, such as Hyperband()"
-        refuse_unless(isinstance(self.brackets, ScheduledPolicy), "brackets", rule, self.brackets)
+        refuse_unless(isinstance(self.brackets, BracketPolicy), "brackets", rule, self.brackets)
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+    @property
+    def factor(self) -> float:  # type: ignore[override]
+        """Ratio of the levels of consecutive rungs."""
+        return self.brackets.factor
+
+    def plan(self, problem: Problem) -> Plan:
         """Return the planned brackets."""
-        return self.brackets.schedule(min_level, max_level, n_available)
+        return self.brackets.plan(problem)
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description of the policy that plans the brackets."""
-        return self.brackets.describe(problem)
-
-    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the places of the brackets in the order in which they are started."""
-        return self.brackets.order_of_play(schedule)
+    def order_of_play(self, plan: Plan) -> Sequence[int]:
+        """Return the indices of the brackets in the order in which they are started."""
+        return self.brackets.order_of_play(plan)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         game = self.brackets._new_game(problem, rng)

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
@@ -223,6 +224,10 @@ class BayesGap(BasePolicy):
     confirm: bool = False
     breaks_ties: bool = False
     pulls_in_flight: Count = 1
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the plan of a single round."""
+        return open_plan(problem, self.n_pulls, window=self.pulls_in_flight)
 
     def start(
         self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None

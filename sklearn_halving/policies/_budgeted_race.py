@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf, isnan
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    PolicyDescription,
-    Problem,
-    Pull,
-    ScoresAtLevel,
-)
+from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull, ScoresAtLevel
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._leaderboard import Leaderboard
@@ -111,6 +106,8 @@ class BudgetedRace(SeparateGames):
     29
     """
 
+    plays_levels: ClassVar[bool] = True
+
     n_pulls: Count | None = None
     screening_level: int | None = None
     pulls_in_flight: Count = 1
@@ -121,15 +118,19 @@ class BudgetedRace(SeparateGames):
         """Whether the budget is a time."""
         return self.n_pulls is None
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description of the policy."""
-        description = replace(super().describe(problem), max_pulls=None, plays_levels=True)
-        if problem is None or self.n_pulls is None or self.screening_level is not None:
-            return description
+    def plan(self, problem: Problem) -> Plan:
+        """Return a single round of full pulls, or what a budget of time is spent on."""
+        low, window = self.screening_level, self.pulls_in_flight
+        if self.n_pulls is None or low is not None:
+            full = Round(problem.n_arms, problem.max_level, is_open=True)
+            screening = [] if low is None else [Round(problem.n_arms, low, is_open=True)]
+            own = [Round(1, problem.max_level, n_repetitions=1)] if self.uses_time else []
+            stages = Bracket(None, (*own, *screening, full))
+            return Plan((stages,), is_exact=False, window=window, ranks_by="level")
         n_all = problem.n_arms * (problem.max_repetitions or MAX_SPLITS)
         # In between, the race ends where one arm is clearly ahead of all.
-        is_exact = not problem.n_arms < self.n_pulls < n_all
-        return replace(description, max_pulls=min(self.n_pulls, n_all), is_exact=is_exact)
+        is_exact, most = not problem.n_arms < self.n_pulls < n_all, min(self.n_pulls, n_all)
+        return open_plan(problem, most, is_exact=is_exact, window=window, ranks_by="level")
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> RaceGame:
         return RaceGame(self, problem)

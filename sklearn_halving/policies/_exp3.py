@@ -13,7 +13,7 @@ from sklearn_halving._checks import Share
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange
+from sklearn_halving.policies.bases._parameter_checks import RewardRange, known_range
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
     places,
@@ -114,7 +114,7 @@ class EXP3(IndexPolicy):
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
         memory: Weights = state.memory
-        low = (self.reward_range or (0.0, 1.0))[0]
+        low = (known_range(self, state.problem) or (0.0, 1.0))[0]
         x = np.clip((rewards - low) / state.width, 0.0, 1.0)
         probability = np.ones(len(row))  # with which the pull of each row was drawn
         for i, (arm, repetition, share) in enumerate(memory.in_flight):

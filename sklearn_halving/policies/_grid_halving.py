@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import ClassVar
 
 import numpy as np
 
 from sklearn_halving._checks import Count, refuse_unless
-from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy
-from sklearn_halving.policies._types import Bracket, PolicyDescription, Problem, Rung, Schedule
+from sklearn_halving.policies._plan import Bracket, Round
+from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._rungs import Factor, exact_factor, floor_log, round_half_up
 
 N_FINALISTS = 3
@@ -22,7 +24,7 @@ WIDEST_RANGE = 81
 
 
 @dataclass(frozen=True)
-class GridHalving(ScheduledPolicy):
+class GridHalving(BracketPolicy):
     """Halve the arms of a grid, and compare the last few on all splits.
 
     The levels are ``max_level / factor ** j``. Below the largest level, an arm is pulled on
@@ -61,11 +63,11 @@ class GridHalving(ScheduledPolicy):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import GridHalving
-    >>> schedule = GridHalving(n_arms=24, n_repetitions=5).schedule(1, 800)
-    >>> [(r.n_arms, r.level, r.n_repetitions) for r in schedule.brackets[0].rungs]
+    >>> from sklearn_halving.policies import GridHalving, Problem
+    >>> plan = GridHalving(n_arms=24, n_repetitions=5).plan(Problem(max_level=800))
+    >>> [(r.n_arms, r.level, r.n_repetitions) for r in plan.brackets[0].rounds]
     [(24, 100, 2), (12, 200, 2), (6, 400, 2), (3, 800, None)]
-    >>> schedule.n_pulls_on(5), 24 * 5
+    >>> plan.n_pulls(5), 24 * 5
     (99, 120)
     """
 
@@ -76,26 +78,20 @@ class GridHalving(ScheduledPolicy):
     first_floor: Count = 1
     deep_floor: Count = 1
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
+    breaks_ties: ClassVar[bool] = True
 
-        No rung is below ``min_level``, and the last one is at ``max_level``.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        everything = Bracket(0, (Rung(n_arms, max_level),))
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        everything = Bracket(0, (Round(n_arms, problem.max_level),))
         if n_arms < N_FINALISTS:
-            return Schedule((everything,))
-        levels = self._levels(n_arms, min_level, max_level)
+            return [everything]
+        levels = self._levels(n_arms, problem.min_level, problem.max_level)
         for n_levels in range(len(levels), 0, -1):
             rungs = self._rungs(n_arms, levels[-n_levels:])
             bracket = Bracket(n_levels - 1, rungs)
             if bracket.n_pulls(self.n_repetitions) <= n_arms * self.n_repetitions:
-                return Schedule((bracket,))
-        return Schedule((everything,))
-
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; ties are broken by ``tie_break`` of the problem."""
-        return replace(super().describe(problem), breaks_ties=True)
+                return [bracket]
+        return [everything]
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1
@@ -116,16 +112,16 @@ class GridHalving(ScheduledPolicy):
             levels.append(level)
         return levels[::-1]
 
-    def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Rung, ...]:
+    def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Round, ...]:
         """Return the rungs at these levels. With one level, arms race on the splits."""
         eta, n_early = exact_factor(self.factor), min(self.early_repetitions, self.n_repetitions)
         rungs, width = [], n_arms
         for level in levels[:-1]:
-            rungs.append(Rung(width, level, n_early))
+            rungs.append(Round(width, level, n_early))
             width = max(N_FINALISTS, ceil(width / eta))
         least = min(N_FINALISTS, n_arms - 1)
         if width > least and n_early < self.n_repetitions:
-            rungs.append(Rung(width, levels[-1], n_early))
+            rungs.append(Round(width, levels[-1], n_early))
             width = max(least, ceil(width / 3))
-            return (*rungs, Rung(width, levels[-1], first_repetition=n_early))
-        return (*rungs, Rung(width, levels[-1]))
+            return (*rungs, Round(width, levels[-1], first_repetition=n_early))
+        return (*rungs, Round(width, levels[-1]))

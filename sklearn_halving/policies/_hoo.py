@@ -15,8 +15,13 @@ import numpy as np
 
 from sklearn_halving._checks import Count, Positive, between, refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pull
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, width_of_range
+from sklearn_halving.policies._plan import Plan, open_plan
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull
+from sklearn_halving.policies.bases._parameter_checks import (
+    RewardRange,
+    known_range,
+    reward_width,
+)
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 
@@ -124,10 +129,10 @@ class HOO(SeparateGames):
     def _rate(self) -> float:
         return 2 ** (-1 / self.n_dimensions) if self.rho is None else self.rho
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description of the policy, whose arms are points of a cube."""
-        description = super().describe(problem)
-        return replace(description, n_dimensions=self.n_dimensions, n_arms=self.n_points)
+    def plan(self, problem: Problem) -> Plan:
+        """Return the plan, whose arms are the points."""
+        points, known = replace(problem, n_arms=self.n_points), known_range(self, problem)
+        return open_plan(points, self.n_pulls, reward_range=known)
 
     def points(self, state: SeparateState) -> FloatArray:
         """Return the arms as points of the unit cube.
@@ -146,7 +151,7 @@ class HOO(SeparateGames):
         return points.reshape(*state.batch_shape, self.n_points, self.n_dimensions)
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
-        width = width_of_range(self, self.reward_range)
+        width = reward_width(self, problem)
         rule = f"be the maximum number of points, policy.n_points={self.n_points}"
         refuse_unless(problem.n_arms == self.n_points, "n_arms", rule, problem.n_arms)
         return CellTree(self, problem, width)
@@ -195,7 +200,7 @@ class CellTree:
 
     def __init__(self, policy: HOO, problem: Problem, width: float) -> None:
         self.policy, self.problem, self.width = policy, problem, width
-        self.low, self.high = policy.reward_range or (0.0, width)
+        self.low, self.high = known_range(policy, problem) or (0.0, width)
         self.max_depth = policy.max_depth
         self.points = np.full((problem.n_arms, policy.n_dimensions), np.nan)
         self.root = Cell(NO_ARM, np.full(policy.n_dimensions, 0.5))

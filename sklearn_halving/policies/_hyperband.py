@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving._checks import Count, CountOrZero, refuse_unless
-from sklearn_halving.policies._successive_halving import BracketsGame, ScheduledPolicy, Select
-from sklearn_halving.policies._types import NO_ARM, Bracket, Problem, Rung, Schedule
+from sklearn_halving.policies._plan import Bracket, Plan, Round
+from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame, Select
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -35,7 +36,7 @@ ScheduleRule = Literal["algorithm_1", "table_1"]
 
 
 @dataclass(frozen=True)
-class Hyperband(ScheduledPolicy):
+class Hyperband(BracketPolicy):
     r"""Successive halving in several brackets, which trade off the number of arms and the level.
 
     Bracket s starts ``n = ceil((s_max + 1) / (s + 1) * factor ** s)`` arms at
@@ -101,9 +102,9 @@ class Hyperband(ScheduledPolicy):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import Hyperband
-    >>> for bracket in Hyperband(factor=3).schedule(1, 9).brackets:
-    ...     print(bracket.label, [(rung.n_arms, rung.level) for rung in bracket.rungs])
+    >>> from sklearn_halving.policies import Hyperband, Problem
+    >>> for bracket in Hyperband(factor=3).plan(Problem(max_level=9)).brackets:
+    ...     print(bracket.label, [(rung.n_arms, rung.level) for rung in bracket.rounds])
     2 [(9, 1), (3, 3), (1, 9)]
     1 [(5, 3), (1, 9)]
     0 [(3, 9)]
@@ -120,18 +121,15 @@ class Hyperband(ScheduledPolicy):
     early_repetitions: Count | None = None
     n_candidates: Count | None = None
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of each loop, starting with the most exploratory.
-
-        No rung is below ``min_level``, the last one of each bracket is at ``max_level``, and none
-        starts with more than ``n_available`` arms.
-        """
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        # The most exploratory bracket of each loop is the first.
+        min_level, max_level = problem.min_level, problem.max_level
         rule = f"be at least 1 and at most max_level, {max_level}"
         refuse_unless(1 <= min_level <= max_level, "min_level", rule, min_level, "Use 1.")
-        brackets = tuple(self._one_loop(min_level, max_level, n_available))
+        brackets = tuple(self._one_loop(min_level, max_level, problem.n_available))
         # A search with a time budget may plan thousands of loops, which share their rungs.
         loops = range(self.n_loops)
-        return Schedule(tuple(Bracket(b.label, b.rungs, loop) for loop in loops for b in brackets))
+        return [Bracket(b.label, b.rounds, loop) for loop in loops for b in brackets]
 
     def _one_loop(
         self, min_level: int, max_level: int, n_available: int | None
@@ -201,7 +199,7 @@ class Hyperband(ScheduledPolicy):
         refuse_unless(is_valid, "brackets", rule, repr(brackets), advice)
         return sorted(map(int, wanted), reverse=True)
 
-    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
+    def order_of_play(self, plan: Plan) -> Sequence[int]:
         """Return the brackets of each loop: the middle one, then the others from the widest.
 
         The paper starts with the widest bracket. If candidates are drawn at random, the order does
@@ -212,17 +210,17 @@ class Hyperband(ScheduledPolicy):
         of its rungs to close.
         """
         of_loop: dict[int, list[int]] = {}
-        for place, bracket in enumerate(schedule.brackets):
-            of_loop.setdefault(bracket.loop, []).append(place)
+        for index, bracket in enumerate(plan.brackets):
+            of_loop.setdefault(bracket.loop, []).append(index)
         order = []
-        for places in of_loop.values():
-            first = places[(len(places) - 1) // 2]
-            order += [first, *(place for place in places if place != first)]
+        for indices in of_loop.values():
+            first = indices[(len(indices) - 1) // 2]
+            order += [first, *(index for index in indices if index != first)]
         return order
 
 
 @dataclass(frozen=True)
-class InfiniteHyperband(ScheduledPolicy):
+class InfiniteHyperband(BracketPolicy):
     """Hyperband for an unlimited resource. Both arms and levels grow from round to round.
 
     Round k has a bracket for every l >= 1 with ``2^(k - l) >= l``. It plays successive halving of
@@ -243,9 +241,9 @@ class InfiniteHyperband(ScheduledPolicy):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import InfiniteHyperband
-    >>> for bracket in InfiniteHyperband(budget=30).schedule(1, 100).brackets:
-    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
+    >>> from sklearn_halving.policies import InfiniteHyperband, Problem
+    >>> for bracket in InfiniteHyperband(budget=30).plan(Problem(max_level=100)).brackets:
+    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rounds])
     1 1 [(2, 1)]
     2 1 [(2, 2)]
     3 1 [(2, 4)]
@@ -258,12 +256,10 @@ class InfiniteHyperband(ScheduledPolicy):
         """Check that the budget is large enough for the first round."""
         check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of all rounds, which start with at most ``n_available`` arms.
-
-        The first rungs are at ``min_level``, and all other levels are multiples of it, up to
-        ``max_level``. Where the horizon is infinite, so is ``max_level``.
-        """
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        # The first rungs are at ``min_level``, and all other levels are multiples of it, up to
+        # ``max_level``. Where the horizon is infinite, so is ``max_level``.
+        min_level, n_available = problem.min_level, problem.n_available
         why = f"for a first round of two arms with {min_level} units each"
         check_budget("budget", self.budget, 2 * min_level, why)
         brackets: list[Bracket] = []
@@ -275,11 +271,11 @@ class InfiniteHyperband(ScheduledPolicy):
                 break
             for n_halvings in sizes:
                 n_arms = min(2**n_halvings, n_available or 2**n_halvings)
-                rungs = infinite_horizon_rungs(n_arms, 2**k) or (Rung(1, 2**k),)
-                rungs = tuple(Rung(rung.n_arms, rung.level * min_level) for rung in rungs)
-                rungs = up_to(max_level, rungs)
+                rungs = infinite_horizon_rungs(n_arms, 2**k) or (Round(1, 2**k),)
+                rungs = tuple(Round(rung.n_arms, rung.level * min_level) for rung in rungs)
+                rungs = up_to(problem.max_level, rungs)
                 brackets.append(Bracket(n_halvings, rungs, k))
-        return Schedule(tuple(brackets))
+        return brackets
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         return GameOfRounds(self, problem)
@@ -290,7 +286,7 @@ class GameOfRounds(BracketsGame):
 
     def best(self) -> int:
         """Return the best winner of the last complete round in which an arm has not failed."""
-        unfinished = {self._schedule.brackets[place].loop for place in self.open_brackets}
+        unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
         winners = [
             (bracket.plan.loop, *leader)
             for bracket in self.brackets.values()
@@ -300,7 +296,7 @@ class GameOfRounds(BracketsGame):
 
 
 @dataclass(frozen=True)
-class GrowingHyperband(ScheduledPolicy):
+class GrowingHyperband(BracketPolicy):
     """Hyperband with a largest level R and a budget that doubles in every round.
 
     Round k plays the brackets s = s_max, ..., 0. Each bracket has
@@ -329,9 +325,9 @@ class GrowingHyperband(ScheduledPolicy):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import GrowingHyperband
-    >>> for bracket in GrowingHyperband(budget=90, factor=3).schedule(1, 9).brackets:
-    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rungs])
+    >>> from sklearn_halving.policies import GrowingHyperband, Problem
+    >>> for bracket in GrowingHyperband(budget=90, factor=3).plan(Problem(max_level=9)).brackets:
+    ...     print(bracket.loop, bracket.label, [(r.n_arms, r.level) for r in bracket.rounds])
     4 0 [(1, 9)]
     5 2 [(10, 1), (3, 3), (1, 9)]
     5 1 [(5, 3), (1, 9)]
@@ -341,11 +337,10 @@ class GrowingHyperband(ScheduledPolicy):
     budget: int
     factor: Factor = 3
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the brackets of all rounds, which start with at most ``n_available`` arms.
-
-        No rung is below ``min_level``, and the last one is at ``max_level``, R.
-        """
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        # No rung is below ``min_level``, and the last one is at ``max_level``, R.
+        min_level, max_level = problem.min_level, problem.max_level
+        n_available = problem.n_available
         eta, first = exact_factor(self.factor), (max_level - 1).bit_length()
         check_budget("budget", self.budget, max_level, f"to train one arm to level {max_level}")
         brackets: list[Bracket] = []
@@ -359,6 +354,6 @@ class GrowingHyperband(ScheduledPolicy):
                 rungs = finite_horizon_rungs(n_arms, 2**k, levels, self.factor)
                 n_left -= sum(rung.n_arms * rung.level for rung in rungs)
                 if n_left < 0:
-                    return Schedule(tuple(brackets))
+                    return brackets
                 brackets.append(Bracket(s, rungs, k))
-        return Schedule(tuple(brackets))
+        return brackets

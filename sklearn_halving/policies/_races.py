@@ -19,28 +19,34 @@ import numpy as np
 
 from sklearn_halving._checks import Count, Positive, between, check_between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
-from sklearn_halving.policies.bases._base_policy import ConfidentPolicy
+from sklearn_halving.policies._plan import Plan, Round
+from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
 from sklearn_halving.policies.bases._parameter_checks import (
     Confidence,
     RewardRange,
     Tolerance,
     check_budget,
     is_outside,
-    width_of_range,
+    known_range,
+    reward_width,
 )
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, widths_of
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, halving_widths
 from sklearn_halving.policies.bases._ranking import best_known, keep_best, largest_usable
 
 
-class RangedPolicy(ConfidentPolicy, PlannedPolicy):
+class RangedPolicy(PlannedPolicy):
     """Base class of policies whose guarantee holds for rewards in a known range."""
 
     reward_range: RewardRange | None
 
+    def plan(self, problem: Problem) -> Plan:
+        """Return the planned rounds, with the range of rewards."""
+        return replace(super().plan(problem), reward_range=known_range(self, problem))
+
     def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, and note which arms had one outside of the range."""
-        outside = is_outside(self.reward_range, np.asarray(rewards)) & (pulls.arm != NO_ARM)
+        known = known_range(self, state.problem)
+        outside = is_outside(known, np.asarray(rewards)) & (pulls.arm != NO_ARM)
         problem, column = np.nonzero(outside.reshape(len(state.alive), -1))
         state.is_outside[problem, pulls.arm.reshape(len(state.alive), -1)[problem, column]] = True
         super().tell(state, pulls, rewards)
@@ -74,12 +80,17 @@ class Race(LastArmPolicy):
         """Return the maximum number of rounds; None if it is unknown."""
         return problem.max_repetitions
 
+    def _most_pulls(self, n_arms: int) -> int | None:
+        """Return the maximum number of pulls; None if there is none."""
+        return self.max_pulls
+
     def _play(self, game: Game) -> Iterator[IntArray]:
-        width = width_of_range(self, self.reward_range)
+        width = reward_width(self, game.problem)
         if self.max_pulls is not None:
             check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
         n_rounds = 1 if game.n_arms == 1 else self._most_rounds(game.problem)
-        game.stages = (Stage(game.n_arms, game.n_arms, game.level),) * (n_rounds or 0)
+        each = Round(game.n_arms, game.level, most_pulls=game.n_arms)
+        game.stages, game.most_pulls = (each,) * (n_rounds or 0), self._most_pulls(game.n_arms)
         standard = np.full(len(game.alive), -np.inf), np.full(len(game.alive), NO_ARM)
         for game.stage in count() if n_rounds is None else range(n_rounds):
             in_play = game.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
@@ -125,10 +136,8 @@ class _BoundedRace(Race):
     epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; the maximum number of pulls depends on the number of arms."""
-        most = None if problem is None else self.n_rounds * problem.n_arms
-        return replace(super().describe(problem), max_pulls=most)
+    def _most_pulls(self, n_arms: int) -> int | None:
+        return self.n_rounds * n_arms
 
     def _most_rounds(self, problem: Problem) -> int:
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
@@ -317,8 +326,11 @@ class MedianElimination(LastArmPolicy):
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         pulls_of_phase = self._pulls_of_phase(game.problem)
-        plan = zip(widths_of(game.n_arms) or [1], pulls_of_phase, strict=True)
-        game.stages = tuple(Stage(width, width * n_each, game.level) for width, n_each in plan)
+        plan = zip(halving_widths(game.n_arms) or [1], pulls_of_phase, strict=True)
+        game.most_pulls = self.max_pulls
+        game.stages = tuple(
+            Round(width, game.level, most_pulls=width * n_each) for width, n_each in plan
+        )
         mean = np.full(game.alive.shape, np.nan)
         for game.stage, n_each in enumerate(pulls_of_phase):  # Fig. 16.6: while |A| > 1
             counts = game.within_budget(game.contested() * n_each, self.max_pulls)
@@ -332,7 +344,7 @@ class MedianElimination(LastArmPolicy):
 
     def _pulls_of_phase(self, problem: Problem) -> list[int]:
         """Return the number of pulls of an arm in each phase, or raise if it does not work."""
-        width, n_arms = width_of_range(self, self.reward_range), problem.n_arms
+        width, n_arms = reward_width(self, problem), problem.n_arms
         epsilon, delta = self.epsilon / width / 4, self.delta / 2
         counts = [  # (3): epsilon 3/4 and delta 1/2 as large in each phase
             ceil(4 / (epsilon * 0.75**k) ** 2 * log(3 / (delta * 0.5**k)))
@@ -420,7 +432,8 @@ class BernsteinStopping(RangedPolicy):
         check_between("t1", self.t1, "Use 20, the default.", low=1, high=inf)
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        width = width_of_range(self, self.reward_range)
+        width = reward_width(self, game.problem)
+        game.most_pulls = self.max_pulls
         if self.max_pulls is not None:
             check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
         shape = game.alive.shape

@@ -8,24 +8,16 @@ policies of this file play a single bracket within a budget.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
-from sklearn_halving.policies._types import (
-    NO_ARM,
-    Bracket,
-    PolicyDescription,
-    Problem,
-    Pull,
-    Rung,
-    Schedule,
-)
+from sklearn_halving.policies._plan import Bracket, Plan, Round
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -74,50 +66,57 @@ def promotion_keys(
     return list(zip(losses, ties, arms, strict=True))
 
 
-class ScheduledPolicy(SeparateGames):
-    """Base class of policies that play a schedule, which subclasses define."""
+class BracketPolicy(SeparateGames):
+    """Base class of policies that play brackets, which subclasses define."""
 
     order_free: ClassVar[bool] = True
+    plays_levels: ClassVar[bool] = True
+    breaks_ties: ClassVar[bool] = False
+    """Whether `Problem.tie_break` decides which of several equal arms are promoted."""
+    factor: Factor = 3
+    """Ratio of the levels of consecutive rungs."""
     select: Select = "max_resources"
+    """Which arms can be recommended: those at the largest level, or those of all rungs."""
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
+    def _brackets(self, problem: Problem) -> list[Bracket]:
         """Return the planned brackets."""
         raise NotImplementedError
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; ``select`` determines how arms at different levels rank."""
-        own = super().describe(problem)
-        return replace(own, ranks_by_level=self.select == "max_resources")
+    def plan(self, problem: Problem) -> Plan:
+        """Return the planned brackets. The problem's number of arms is ignored.
 
-    def order_of_play(self, schedule: Schedule) -> Sequence[int]:
-        """Return the places of the brackets in the order in which they are started."""
-        return range(len(schedule.brackets))
+        No bracket starts with more arms than ``n_available`` of the problem.
+        """
+        by_level = self.select == "max_resources"
+        brackets = tuple(self._brackets(problem))
+        return Plan(brackets, ranks_by="level" if by_level else "score")
+
+    def order_of_play(self, plan: Plan) -> Sequence[int]:
+        """Return the indices of the brackets in the order in which they are started."""
+        return range(len(plan.brackets))
 
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         return BracketsGame(self, problem)
 
 
 @dataclass(frozen=True)
-class _BudgetedHalving(ScheduledPolicy):
+class _BudgetedHalving(BracketPolicy):
     """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
 
     n_arms: Count
     budget: Annotated[int, Rule(check_whole, "It is a number of units of all arms together.")]
 
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         """Return the rungs; raise if the budget is too small."""
         raise NotImplementedError
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> Schedule:
-        """Return the bracket, with ``n_available`` arms if that is less than ``n_arms``.
-
-        The budget determines the level of the first rung, which is at least ``min_level``.
-        ``max_level`` is the level of the last rung if the variant has a finite horizon.
-        Otherwise, the bracket ends with the first rung that reaches it.
-        """
-        n_arms = self.n_arms if n_available is None else min(self.n_arms, n_available)
-        rungs = self._rungs(n_arms, min_level, max_level)
-        return Schedule((Bracket(max(0, len(rungs) - 1), rungs),))
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        # The budget determines the level of the first rung, which is at least ``min_level``. The
+        # last rung is at ``max_level`` if the variant has a finite horizon. Otherwise, the bracket
+        # ends with the first rung that reaches it.
+        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        rungs = self._rungs(n_arms, problem.min_level, problem.max_level)
+        return [Bracket(max(0, len(rungs) - 1), rungs)]
 
 
 @dataclass(frozen=True)
@@ -142,8 +141,9 @@ class SuccessiveHalving(_BudgetedHalving):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import SuccessiveHalving
-    >>> rungs = SuccessiveHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> from sklearn_halving.policies import Problem, SuccessiveHalving
+    >>> policy = SuccessiveHalving(n_arms=16, budget=1000)
+    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
     >>> [(rung.n_arms, rung.level) for rung in rungs]
     [(16, 15), (8, 46), (4, 108), (2, 233)]
     """
@@ -153,7 +153,7 @@ class SuccessiveHalving(_BudgetedHalving):
         super().__post_init__()
         self._rungs(self.n_arms, 1, self.budget)
 
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
 
 
@@ -178,13 +178,14 @@ class InfiniteHorizonHalving(SuccessiveHalving):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import InfiniteHorizonHalving
-    >>> rungs = InfiniteHorizonHalving(n_arms=16, budget=1000).schedule(1, 1000).brackets[0].rungs
+    >>> from sklearn_halving.policies import InfiniteHorizonHalving, Problem
+    >>> policy = InfiniteHorizonHalving(n_arms=16, budget=1000)
+    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
     >>> [(rung.n_arms, rung.level) for rung in rungs]
     [(16, 15), (8, 31), (4, 62), (2, 125)]
     """
 
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         return up_to(max_level, infinite_horizon_rungs(n_arms, self.budget, min_level))
 
 
@@ -212,16 +213,16 @@ class FiniteHorizonHalving(_BudgetedHalving):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import FiniteHorizonHalving
+    >>> from sklearn_halving.policies import FiniteHorizonHalving, Problem
     >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
-    >>> rungs = policy.schedule(1, 81).brackets[0].rungs
+    >>> rungs = policy.plan(Problem(max_level=81)).brackets[0].rounds
     >>> [(rung.n_arms, rung.level) for rung in rungs]
     [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
     """
 
     factor: Factor = 3
 
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Rung, ...]:
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
 
 
@@ -230,33 +231,32 @@ class BracketsGame:
 
     Parameters
     ----------
-    policy : ScheduledPolicy
+    policy : BracketPolicy
         The policy that plans the brackets.
     problem : Problem
 
     Attributes
     ----------
     open_brackets : list of int
-        Places in the schedule of the unfinished brackets, in the order of play.
+        Indices of the unfinished brackets, in the order of play.
     brackets : dict
-        Maps places to the brackets that have started. A search with a time budget may plan
+        Maps indices to the brackets that have started. A search with a time budget may plan
         thousands.
     is_gradual : bool
         Whether arms are promoted before their rung is complete; see `BracketPlay`.
     """
 
-    def __init__(self, policy: ScheduledPolicy, problem: Problem) -> None:
-        self._policy, self._tie_break = policy, problem.tie_break
+    def __init__(self, policy: BracketPolicy, problem: Problem) -> None:
+        self._policy = policy
+        self._tie_break = problem.tie_break if policy.breaks_ties else None
         self._n_splits = problem.max_repetitions or 1
-        self._schedule = policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-        n_planned, n_arms = self._schedule.n_arms, problem.n_arms
-        rule = f"be the number of arms of the schedule, {n_planned}"
+        self.plan = policy.plan(problem)
+        n_planned, n_arms = self.plan.n_arms, problem.n_arms
+        rule = f"be the number of arms of the plan, {n_planned}"
         refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
-        order = policy.order_of_play(self._schedule)
-        self._bracket_of_arm = self._schedule.bracket_of_arm()
-        self._first_arm = [0, *accumulate(bracket.n_arms for bracket in self._schedule.brackets)]
+        order = policy.order_of_play(self.plan)
         self._alive = np.ones(n_arms, dtype=bool)
-        self.open_brackets = [place for place in order if self._schedule.brackets[place].rungs]
+        self.open_brackets = [index for index in order if self.plan.brackets[index].rounds]
         self.brackets: dict[int, BracketPlay] = {}
         self.is_gradual = False
 
@@ -271,15 +271,15 @@ class BracketsGame:
         They are of one bracket only. Otherwise a single worker would have to do pulls of later
         brackets before this bracket can continue.
         """
-        asked = (self._started(place).ask(max_pulls) for place in self.open_brackets)
+        asked = (self._started(index).ask(max_pulls) for index in self.open_brackets)
         return next(filter(None, asked), [])
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in the reward of a pull."""
-        place = int(self._bracket_of_arm[pull.arm])
-        self.brackets[place].tell(pull, reward)
-        if self.brackets[place].is_finished:
-            self.open_brackets.remove(place)
+        index = self.plan.bracket_of_arm(pull.arm)
+        self.brackets[index].tell(pull, reward)
+        if self.brackets[index].is_finished:
+            self.open_brackets.remove(index)
 
     def out(self) -> BoolArray:
         """Return which arms cannot be pulled any more, shape (n_arms,)."""
@@ -287,19 +287,18 @@ class BracketsGame:
 
     def best(self) -> int:
         """Return the arm with the best mean among those that can be recommended."""
-        if not self._schedule.brackets[0].rungs:
+        if not self.plan.brackets[0].rounds:
             return 0  # a single arm, which needs no pull
         by_level = self._policy.select == "max_resources"
         leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
         return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
 
-    def _started(self, place: int) -> BracketPlay:
+    def _started(self, index: int) -> BracketPlay:
         """Return a bracket, which starts when it is first used."""
-        if place not in self.brackets:
-            plan = self._schedule.brackets[place]
-            arms = range(self._first_arm[place], self._first_arm[place + 1])
+        if index not in self.brackets:
+            bracket, arms = self.plan.brackets[index], self.plan.arms(index)
             rule = partial(promotion_keys, tie_break=self._tie_break)
-            self.brackets[place] = BracketPlay(
-                plan, arms, self._n_splits, rule, self._alive, self.is_gradual
+            self.brackets[index] = BracketPlay(
+                bracket, arms, self._n_splits, rule, self._alive, self.is_gradual
             )
-        return self.brackets[place]
+        return self.brackets[index]

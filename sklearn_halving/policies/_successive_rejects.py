@@ -17,7 +17,8 @@ import numpy as np
 
 from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import Problem, Pull, Pulls, Stage
+from sklearn_halving.policies._plan import Round
+from sklearn_halving.policies._types import Problem, Pull, Pulls
 from sklearn_halving.policies.bases._gap_rule import TIE
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._parameter_checks import check_budget
@@ -38,8 +39,8 @@ class Phase(NamedTuple):
     n_each: int
     n_kept: int
 
-    def as_stage(self, problem: Problem) -> Stage:
-        return Stage(self.n_arms, self.n_arms * self.n_each, problem.max_level)
+    def as_round(self, problem: Problem) -> Round:
+        return Round(self.n_arms, problem.max_level, most_pulls=self.n_arms * self.n_each)
 
 
 def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
@@ -85,7 +86,8 @@ def planned_phases(game: Game, n_pulls: int) -> tuple[Phase, ...]:
     least = n_arms + 1 if n_arms > 1 else 1
     check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
     plan = phases(n_arms, n_pulls)
-    game.stages = tuple(phase.as_stage(game.problem) for phase in plan)
+    game.stages = tuple(phase.as_round(game.problem) for phase in plan)
+    game.most_pulls = n_pulls
     return plan
 
 
@@ -138,7 +140,7 @@ class SuccessiveRejects(PlannedPolicy):
     def ask(self, state: Game, max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls, also of later phases for arms that surely survive."""
         ahead: _Ahead | None = state.extra
-        if ahead is None or state.plan is None:
+        if ahead is None or state.batch is None:
             return super().ask(state, max_pulls)
         pulls = list(islice(ahead.pulls_from(state), max(max_pulls, 0)))
         arm, repetition = np.array(pulls, dtype=np.int64).reshape(-1, 2).T
@@ -153,17 +155,17 @@ class SuccessiveRejects(PlannedPolicy):
             return
         ahead.rewards[pulls.arm, pulls.repetition] = rewards
         ahead.is_told[pulls.arm, pulls.repetition] = True
-        while state.plan is not None:
-            arm, repetition = state.plan.arm[0], state.plan.repetition[0]
+        while state.batch is not None:
+            arm, repetition = state.batch.arm[0], state.batch.repetition[0]
             if not ahead.is_told[arm, repetition].all():
                 break
             level = np.full(len(arm), state.level)
             super().tell(state, Pulls(arm, level, repetition), ahead.rewards[arm, repetition])
 
-    def stage_of_pull(self, state: Game, pull: Pull) -> int | None:
+    def stage(self, state: Game, pull: Pull) -> int:
         """Return the stage of a pull, which may not have begun."""
         if state.extra is None:
-            return self.current_stage(state)
+            return super().stage(state, pull)
         return int(np.searchsorted(state.extra.ends, pull.repetition, side="right"))
 
 
@@ -246,7 +248,8 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
         least = _first_run(n_arms) if n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} candidates")
         runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
-        game.stages = tuple(phase.as_stage(game.problem) for run in runs for phase in run)
+        game.stages = tuple(phase.as_round(game.problem) for run in runs for phase in run)
+        game.most_pulls = self.n_pulls
         for run in runs:
             game.alive = ~game.has_failed
             game.revives = run is not runs[-1]

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Stage
+from sklearn_halving.policies._plan import Plan, Round
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
@@ -21,7 +22,12 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     positive_weights,
 )
 from sklearn_halving.policies.bases._parameter_checks import Confidence, check_budget
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, in_plans, widths_of
+from sklearn_halving.policies.bases._planned_pulls import (
+    Game,
+    PlannedPolicy,
+    halving_widths,
+    in_plans,
+)
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._noise_estimates import (
@@ -70,7 +76,7 @@ class LikelihoodAllocation:
 
         The first plan has the first pulls of all arms.
         """
-        widths, n_even = widths_of(self.n_arms), self._n_first() * self.n_arms
+        widths, n_even = halving_widths(self.n_arms), self._n_first() * self.n_arms
         if not widths:
             return []
         first, *later = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * len(widths))
@@ -194,7 +200,8 @@ class UniformAllocation(PlannedPolicy):
         n_arms = game.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} candidates once")
         n_each = game.within_splits(np.full(game.alive.shape, self.n_pulls // n_arms))
-        game.stages = (Stage(n_arms, n_arms * int(n_each.min()), game.level),)
+        game.stages = (Round(n_arms, game.level, most_pulls=n_arms * int(n_each.min())),)
+        game.most_pulls = self.n_pulls
         yield n_each
         game.best = best_alive(game.alive, game.mean())
 
@@ -259,8 +266,8 @@ class VarianceHalving(PlannedPolicy):
         errors of the difference, a one-sided 95 % limit. If None, this rule is not used.
     overlap : float or None, default=None
         Size of a test set divided by the size of a training set, which the stopping rules need
-        (see `standard_errors`). 0 assumes that the rewards of an arm are independent. With None,
-        a search uses that of its splits, and otherwise it is 0.
+        (see `standard_errors`). 0 assumes that the rewards of an arm are independent. None is
+        that of the problem, which is 0 outside of a search.
 
     Notes
     -----
@@ -335,17 +342,19 @@ class VarianceHalving(PlannedPolicy):
         rule = "be whole numbers of at least 1, none smaller than the one before"
         refuse_unless(is_order, "levels", rule, repr(self.levels), "growing_levels makes them.")
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the description; with "likelihood", no arm is eliminated."""
-        return replace(super().describe(problem), eliminates=self.allocation != "likelihood")
+    def plan(self, problem: Problem) -> Plan:
+        """Return the stages. With "likelihood", no arm is eliminated."""
+        halves = self.allocation != "likelihood"
+        return replace(super().plan(problem), ranks_by="stage" if halves else "score")
 
     def _play(self, game: Game) -> Iterator[IntArray]:
         """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
         known = self._check(game)
         stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
         levels = self.levels or (game.level,) * len(stages)
+        game.most_pulls = self.n_pulls
         game.stages = tuple(
-            Stage(width, sum(n_pulls for n_pulls, _ in plans), level)
+            Round(width, level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
             for (width, plans), level in zip(stages, levels, strict=False)
         )
         n_left = sum(len(plans) for _, plans in stages)
@@ -372,7 +381,7 @@ class VarianceHalving(PlannedPolicy):
         n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
         why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
-        n_stages, n_splits = len(widths_of(n_arms)), game.problem.max_repetitions
+        n_stages, n_splits = len(halving_widths(n_arms)), game.problem.max_repetitions
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
         if self.levels is not None and n_stages > 0:
@@ -396,7 +405,7 @@ class VarianceHalving(PlannedPolicy):
         """
         if self.allocation == "likelihood":
             return self._by_likelihood(n_arms).stages(self.plans_per_stage)
-        widths, levels = widths_of(n_arms), self.levels
+        widths, levels = halving_widths(n_arms), self.levels
         n_stage = self.n_pulls // max(1, len(widths))  # Algorithm 1, line 5
         estimates = self.allocation in ("pooled", "ucb")
         stages, n_each = [], 0
@@ -447,11 +456,15 @@ class VarianceHalving(PlannedPolicy):
         at_last_level = not self.levels or game.level == self.levels[-1]
         if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
             return
-        mean, error, ready = errors_in_play(game, known, self._shrinkage, self.overlap or 0.0)
+        overlap = self._overlap(game.problem)
+        mean, error, ready = errors_in_play(game, known, self._shrinkage, overlap)
         leader = best_alive(game.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
                 game.is_stopped[i], game.best[i] = True, leader[i]
+
+    def _overlap(self, problem: Problem) -> float:
+        return problem.overlap if self.overlap is None else self.overlap
 
     def ended_by(self, state: Game) -> Sequence[str]:
         """Return the stopping rules in use if one of them ended the play, else nothing."""
@@ -461,7 +474,7 @@ class VarianceHalving(PlannedPolicy):
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
-        n_stages = 1 if self.allocation == "likelihood" else max(1, len(widths_of(n_arms)))
+        n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
 
     @property
@@ -479,7 +492,6 @@ def _halve(game: Game, n_kept: int) -> None:
     mean = _estimates(game).mean
     _lead(game, mean)
     goes_on = ~game.is_stopped[:, np.newaxis]
-    game.last_stage[game.alive & goes_on] = game.stage
     game.alive = np.where(goes_on, keep_best(mean, game.alive, n_kept), game.alive)
 
 

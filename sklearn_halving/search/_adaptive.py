@@ -12,7 +12,7 @@ from numpy.random import RandomState, SeedSequence
 from sklearn_halving import _typing as t
 from sklearn_halving._content_hash import params_digest
 from sklearn_halving.policies import BudgetedRace
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
@@ -321,7 +321,7 @@ class AdaptiveSearchCV(BaseSearch):
                 "time_budget."
             )
 
-    def _policy(self, setup: Setup) -> BasePolicy:
+    def _policy(self, setup: Setup) -> Policy:
         levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits
         if setup.sampler is None:
             return grid_policy(self, setup.space, setup.resource, splits, levels)

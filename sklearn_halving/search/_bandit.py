@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,8 +13,9 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._types import GrowsArms, Policy, PolicyDescription
-from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, plays_levels
+from sklearn_halving.policies._successive_halving import BracketPolicy
+from sklearn_halving.policies.bases._base_policy import check_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
@@ -41,31 +41,30 @@ from sklearn_halving.search.preparing._setup import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, is_discrete, search_space
 from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
-POLICIES: dict[str, str] = {
-    "adaptive_gap_e_v": "AdaptiveGapEV",
-    "adaptive_ucb_e": "AdaptiveUCBE",
-    "adaptive_ugap_eb": "AdaptiveUGapEb",
-    "anytime_successive_rejects": "AnytimeSuccessiveRejects",
-    "bernstein_race": "BernsteinRace",
-    "budgeted_race": "BudgetedRace",
-    "exp3": "EXP3",
-    "hoeffding_race": "HoeffdingRace",
-    "lil_ucb": "LilUCB",
-    "lucb": "LUCB",
-    "moss": "MOSS",
-    "successive_elimination": "SuccessiveElimination",
-    "successive_rejects": "SuccessiveRejects",
-    "ucb1": "UCB1",
-    "ucb_v": "UCBV",
-    "uniform": "UniformAllocation",
-    "variance_halving": "VarianceHalving",
-    "variance_rejects": "VarianceRejects",
+Factory = Callable[[int, int, int, "int | None"], Policy]
+"""Makes a policy from the numbers of candidates, fits and parameters, and of splits, or None."""
+NAMES: dict[str, Factory] = {
+    "adaptive_gap_e_v": lambda _, n, *__: policies.AdaptiveGapEV(n),
+    "adaptive_ucb_e": lambda _, n, *__: policies.AdaptiveUCBE(n),
+    "adaptive_ugap_eb": lambda _, n, *__: policies.AdaptiveUGapEb(n),
+    "anytime_successive_rejects": lambda _, n, *__: policies.AnytimeSuccessiveRejects(n),
+    "bernstein_race": lambda n_arms, n, *__: policies.BernsteinRace(n // n_arms),
+    "budgeted_race": lambda _, n, *__: policies.BudgetedRace(n),
+    "exp3": lambda _, n, *__: policies.EXP3(n),
+    "hoeffding_race": lambda n_arms, n, *__: policies.HoeffdingRace(n // n_arms),
+    "hoo": lambda _, n, n_parameters, n_splits: policies.HOO(n, n_parameters, n_splits=n_splits),
+    "lil_ucb": lambda _, n, *__: policies.LilUCB(max_pulls=n),
+    "lucb": lambda _, n, *__: policies.LUCB(max_pulls=n),
+    "moss": lambda _, n, *__: policies.MOSS(n),
+    "successive_elimination": lambda _, n, *__: policies.SuccessiveElimination(max_pulls=n),
+    "successive_rejects": lambda _, n, *__: policies.SuccessiveRejects(n),
+    "ucb1": lambda _, n, *__: policies.UCB1(n),
+    "ucb_v": lambda _, n, *__: policies.UCBV(n),
+    "uniform": lambda _, n, *__: policies.UniformAllocation(n),
+    "variance_halving": lambda _, n, *__: policies.VarianceHalving(n),
+    "variance_rejects": lambda _, n, *__: policies.VarianceRejects(n),
 }
-"""Names and classes of the policies that need only a number of fits or a confidence."""
-POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
-"""Policies that create their candidates during the search, from continuous distributions."""
-EXAMPLE_FITS = 1000
-NAMES = (*POLICIES, *POINT_POLICIES)
+"""Names of the policies that need only a number of fits or a confidence."""
 UNIT_SCORES = re.compile(
     "(accuracy|average_precision|balanced_accuracy|f1|jaccard|precision|recall|roc_auc"
     "|top_k_accuracy)(_.*)?"
@@ -285,9 +284,11 @@ class BanditSearchCV(BaseSearch):
     max_resources: float | str | None
 
     def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
-        described, grows = description_of(self.policy), grows_arms(self.policy)
-        creates_points = described.n_dimensions is not None
-        if self.resource is None and described.plays_levels and not grows:
+        check_policy_or_name(self.policy)
+        grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
+        creates_points = self.policy == "hoo" or isinstance(self.policy, ChoosesPoints)
+        has_levels = grows or plays_levels(self.policy)
+        if self.resource is None and has_levels and not grows:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which plays rungs; got "
                 "None. Give the name of a resource, such as 'n_samples'."
@@ -296,22 +297,25 @@ class BanditSearchCV(BaseSearch):
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
         make_splits = streamed_splits
-        if described.plays_levels or creates_points:
+        if has_levels or creates_points:
             make_splits = fixed_splits
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
-        if described.plays_levels and self.resource is not None:
-            levels = choose_levels(limits, self.estimator, resource, splits, described.factor)
+        if has_levels and self.resource is not None:
+            factor = self.policy.factor if isinstance(self.policy, BracketPolicy) else 3
+            levels = choose_levels(limits, self.estimator, resource, splits, factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         is_lazy = grows or creates_points
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
             n_arms = min(n_arms, n_fits)
         sampler = resolve_sampler(self.sampler) if grows else None
-        if not described.plays_levels:
+        if not has_levels:
             warn_of_candidates(self, space)
-        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, sampler)
+        known = range_of_steering_score(self)
+        numbers = n_arms, n_fits, sampler
+        return Setup(inputs, space, resource, splits, levels, *numbers, reward_range=known)
 
     def _check_sampled(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> None:
         """Raise if a parameter does not suit a policy that creates candidates, or does not."""
@@ -345,40 +349,36 @@ class BanditSearchCV(BaseSearch):
             f"{why}."
         )
 
-    def _policy(self, setup: Setup) -> BasePolicy:
-        given = self.policy
-        if isinstance(given, str):
-            given = self._named_policy(given, setup)
+    def _policy(self, setup: Setup) -> Policy:
+        policy = self.policy
+        if isinstance(policy, str):
+            policy = self._named_policy(policy, setup)
         elif self.n_fits is not None:
             raise self._left_out("n_fits", "has its own budget")
-        policy = as_policy(
-            given,
-            reward_range=range_of_steering_score(self),
-            overlap=setup.splits.overlap,
-            n_splits=setup.splits.n_repetitions,
-        )
-        described, levels = policy.describe(), setup.levels
-        plans = policy.schedule(levels.smallest, levels.largest, setup.space.size) is not None
-        if plans and self.n_candidates is not None:
-            raise self._left_out("n_candidates", "plans how many candidates it starts")
-        if described.n_dimensions not in (None, len(setup.space.names)):
+        n_parameters = len(setup.space.names)
+        if isinstance(policy, ChoosesPoints) and policy.n_dimensions != n_parameters:
             raise ValueError(
-                f"n_dimensions must be {len(setup.space.names)}, the number of parameters; got "
-                f"policy={given!r}. Give HOO(n_dimensions={len(setup.space.names)}, ...)."
+                f"n_dimensions must be {n_parameters}, the number of parameters; got "
+                f"policy={policy!r}. Give HOO(n_dimensions={n_parameters}, ...)."
             )
         # Most policies reject a budget that is too small. A huge grid is not listed before.
         with naming_n_fits(self.policy, setup):
-            policy.start(make_plan(policy, setup).problem, seed=SeedSequence(0))
+            plan = make_plan(policy, setup)
+            policy.start(plan.problem, seed=SeedSequence(0))
+        if plan.has_rungs and self.n_candidates is not None:
+            raise self._left_out("n_candidates", "plans how many candidates it starts")
         return policy
 
-    def _named_policy(self, name: str, setup: Setup) -> BasePolicy:
+    def _named_policy(self, name: str, setup: Setup) -> Policy:
         """Return the policy with this name, with a budget."""
         n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
-        if name in POLICIES and setup.sampler is None:
+        is_of_arms = name != "hoo" and setup.sampler is None
+        if is_of_arms:
             check_splits(self, setup, self._least_n_fits(n_arms))
+        if is_of_arms and n_arms == 1:  # only its score is needed
+            return policies.UniformAllocation(n_fits)
         with naming_n_fits(name, setup):
-            n_dimensions, n_splits = len(setup.space.names), setup.splits.n_repetitions
-            return policy_by_name(name, n_arms, n_fits, n_splits, n_dimensions)
+            return NAMES[name](n_arms, n_fits, len(setup.space.names), setup.splits.n_repetitions)
 
 
 @contextmanager
@@ -396,51 +396,23 @@ def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
         raise ValueError(text) from error
 
 
-def policy_by_name(
-    name: str, n_arms: int, n_fits: int, n_splits: int | None, n_dimensions: int = 1
-) -> BasePolicy:
-    """Return the policy, with the budget and the splits of the search."""
-    if n_arms == 1 and name in POLICIES and name != "budgeted_race":  # only its score is needed
-        return policies.UniformAllocation(n_fits)
-    known = {
-        "n_pulls": n_fits,
-        "max_pulls": n_fits,
-        "n_rounds": n_fits // n_arms,
-        "n_splits": n_splits,
-        "n_dimensions": n_dimensions,
-    }
-    policy_class = getattr(policies, (POLICIES | POINT_POLICIES)[name])
-    names = {field.name for field in fields(policy_class)}
-    policy: BasePolicy = policy_class(**{key: known[key] for key in known.keys() & names})
-    return policy
-
-
-def description_of(policy: str | Policy) -> PolicyDescription:
-    """Return the description of a policy that is given by name or as an object.
-
-    A name has the description of an example, which holds for any number of fits and candidates
-    except for ``max_pulls``.
-    """
+def check_policy_or_name(policy: object) -> None:
+    """Raise unless the policy is an object with the methods of a policy, or one of the names."""
+    names = ", ".join(map(repr, sorted(NAMES)))
     if isinstance(policy, str):
         if policy not in NAMES:
             raise ValueError(
-                f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object from "
-                f"sklearn_halving.policies, such as Hyperband(factor=4); got {policy!r}."
+                f"policy must be one of {names}, or an object from sklearn_halving.policies, such "
+                f"as Hyperband(factor=4); got {policy!r}."
             )
-        policy = policy_by_name(policy, 2, EXAMPLE_FITS, None)
+        return
     try:
-        return as_policy(policy).describe()
+        check_policy(policy)
     except TypeError as error:
         raise ValueError(
             "policy must be a name or an object with the methods of "
-            f"sklearn_halving.policies.Policy; got {policy!r}. Names are "
-            f"{', '.join(map(repr, sorted(NAMES)))}."
+            f"sklearn_halving.policies.Policy; got {policy!r}. Names are {names}."
         ) from error
-
-
-def grows_arms(policy: str | Policy) -> bool:
-    """Return whether the candidates of a policy are created during the search."""
-    return policy == "budgeted_race" or isinstance(policy, GrowsArms)
 
 
 def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:

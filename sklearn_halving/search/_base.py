@@ -33,8 +33,9 @@ from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
+from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.bases._base_policy import BasePolicy, window_of
+from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
@@ -86,7 +87,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Return what the parameters and the data determine."""
 
     @abstractmethod
-    def _policy(self, setup: Setup) -> BasePolicy:
+    def _policy(self, setup: Setup) -> Policy:
         """Return the policy."""
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -195,10 +196,13 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
               fraction of that of GridSearchCV over all candidates of the search.
 
-            The sums of the last three columns are those of the whole search.
-            ``plan.attrs["at_most"]`` is True if a search that nothing interrupts may make fewer
-            fits than these: a policy may stop early, or there is a ``time_budget``. If it is
-            False, all of these fits are made, unless candidates have no score because fits failed.
+            - ``at_most``: True if a search that nothing interrupts may make fewer fits than
+              these, because the policy may stop early, or because of a ``time_budget``. If it is
+              False, all of these fits are made, unless candidates have no score because fits
+              failed.
+
+            The sums of fits and costs are those of the whole search. If loops of brackets are
+            played until the ``time_budget`` is over, they are those of one loop.
         """
         validate_params(self)
         limits_of(self)  # raises if one of them cannot be read
@@ -214,9 +218,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         prepared = own._prepare(check_inputs(own, X, y, params), rng, seed)
         prepared.start()  # raises if the budget is too small
         plan, resource = prepared.plan, prepared.setup.resource
-        table = plan_table(plan, resource)
-        table.attrs["at_most"] = plan.may_end_early or self.time_budget is not None
-        if plan.schedule is not None:
+        at_most = not plan.of_policy.is_exact or self.time_budget is not None
+        table = plan_table(plan, resource, at_most=at_most)
+        if plan.has_rungs:
             add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
         return table
 
@@ -289,7 +293,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 reward=run.reward,
                 log=run.log,
                 problem=prepared.plan.problem,
-                window=window_of(prepared.policy, prepared.plan.description),
+                window=pull_window(prepared.policy, prepared.plan.of_policy),
                 observer=progress if progress.is_needed else PullObserver(),
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
@@ -445,13 +449,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         n_known = run.prepared.setup.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
-        stage_of_arm = run.prepared.policy.stage_of_arm(run.state)
-        run.rows = result_rows(run.prepared.plan, outcomes, stage_of_arm)
+        run.rows = result_rows(run.prepared.plan, outcomes, run.last_stages())
         with one_blas_thread():
             self._table = make_result_table(run, run.rows)
         self.cv_results_ = self._table.cv_results
-        if run.prepared.plan.schedule is None:
-            most = run.prepared.plan.description.max_pulls
+        if not run.prepared.plan.has_rungs:
+            most = run.prepared.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._table.belief is not None:
             self.regret_bounds_ = self._table.belief.regret_bounds
@@ -467,7 +470,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
-        if run.prepared.plan.schedule is None:
+        if not run.prepared.plan.has_rungs:
             report_doubt(run)
         if run.stopped_by == "time_budget":
             limit, plan = run.deadline - run.began, run.prepared.plan
@@ -529,7 +532,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if arm == NO_ARM:
             was_broken_off = run.stopped_by in ("interrupt", "error")
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
-                has_rungs = run.prepared.plan.schedule is not None
+                has_rungs = run.prepared.plan.has_rungs
                 raise ValueError(failures.no_score_message(has_rungs=has_rungs))
             warn_user(failures.all_nan_message(metric, run.outcomes))
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))

@@ -14,7 +14,9 @@ from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import BayesGap, Hyperband, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
-from sklearn_halving.policies.bases._base_policy import BasePolicy, default_window
+from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.policies._types import Problem
+from sklearn_halving.policies.bases._base_policy import default_window
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
@@ -37,7 +39,7 @@ from sklearn_halving.search.preparing._counts import (
     optional_resource,
     warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import choose_levels, full_level
+from sklearn_halving.search.preparing._levels import Levels, choose_levels, full_level
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits, streamed_splits
@@ -280,7 +282,7 @@ class HyperbandSearchCV(BaseSearch):
         """Return whether all candidates of a grid start in one bracket."""
         return self.brackets is None and space.is_grid
 
-    def _policy(self, setup: Setup) -> BasePolicy:
+    def _policy(self, setup: Setup) -> Policy:
         space, levels = setup.space, setup.levels
         if space.is_grid and self.n_loops not in (None, 1):
             raise ValueError(
@@ -297,7 +299,7 @@ class HyperbandSearchCV(BaseSearch):
             early_repetitions=_n_early_splits(setup.splits),
         )
         loop = replace(loop, n_candidates=self._n_started(loop, setup))
-        n_arms = loop.schedule(levels.smallest, levels.largest).n_arms
+        n_arms = _n_arms(loop, levels)
         if n_arms > MAX_STARTED:
             raise ValueError(
                 f"factor={self.factor!r} must be small enough that a loop starts at most "
@@ -314,10 +316,15 @@ class HyperbandSearchCV(BaseSearch):
             return min(self.n_candidates, size or self.n_candidates)
         if setup.space.is_grid:
             return size
-        n_arms = loop.schedule(levels.smallest, levels.largest).n_arms
+        n_arms = _n_arms(loop, levels)
         if n_arms == 1:  # there is a single rung
             n_arms = N_OF_DISTRIBUTIONS
         return min(n_arms, size or n_arms)
+
+
+def _n_arms(loop: Hyperband, levels: Levels) -> int:
+    """Return the number of candidates that a loop of brackets starts."""
+    return loop.plan(Problem(min_level=levels.smallest, max_level=levels.largest)).n_arms
 
 
 def _n_early_splits(splits: SearchSplits) -> int | None:
@@ -554,7 +561,7 @@ class VarianceHalvingSearchCV(BaseSearch):
         n_fits = count_fits(self, n_arms, splits, least(n_arms))
         return Setup(inputs, space, resource, splits, levels, n_arms, n_fits)
 
-    def _policy(self, setup: Setup) -> BasePolicy:
+    def _policy(self, setup: Setup) -> Policy:
         n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
         halving = VarianceHalving(
             n_pulls=n_fits,
@@ -829,7 +836,7 @@ class BayesGapSearchCV(BaseSearch):
         check_candidates(self.estimator, drawn)
         return drawn
 
-    def _policy(self, setup: Setup) -> BasePolicy:
+    def _policy(self, setup: Setup) -> Policy:
         n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
         check_splits(self, setup, least=1)
         if setup.n_candidates == 1:

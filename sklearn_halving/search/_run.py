@@ -16,9 +16,9 @@ from sklearn_halving._typing import CrossValidation, CvResults, Estimator, Param
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._protocol import Believes, Guarantees, PlaysStages, StopsEarly
 from sklearn_halving.policies._types import Belief, Pull
-from sklearn_halving.policies.bases._base_policy import name_of
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
@@ -54,11 +54,11 @@ STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exce
 
 
 @dataclass
-class StagedLog(PullLog):
+class RunLog(PullLog):
     """All outcomes so far, with the stage of each pull if the policy has stages."""
 
-    stage_of: Callable[[Pull], int | None] = field(kw_only=True)
-    """Function that returns the stage of a pull, or None if the policy has no stages."""
+    stage: Callable[[Pull], int] | None = field(kw_only=True)
+    """Function that returns the stage of a pull; None if the policy has no stages."""
     stages: dict[Pull, int] = field(default_factory=dict)
     silent_until: float = field(default_factory=lambda: time.monotonic() + SILENT_SECONDS)
     """Time of ``time.monotonic`` after which a warning says that all fits have failed."""
@@ -66,9 +66,8 @@ class StagedLog(PullLog):
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
-        stage = self.stage_of(outcome.pull)
-        if stage is not None:
-            self.stages[outcome.pull] = stage
+        if self.stage is not None:
+            self.stages[outcome.pull] = self.stage(outcome.pull)
         if outcome.error is None:
             self.silent_until = inf
         elif len(self.outcomes) >= N_SILENT and time.monotonic() > self.silent_until:
@@ -92,7 +91,7 @@ class Run:
     """Time of ``time.monotonic`` after which no pull starts."""
     budget: str
     """The time budget as the user wrote it; empty if there is none."""
-    log: StagedLog = field(init=False)
+    log: RunLog = field(init=False)
     """The outcomes so far."""
     stopped_by: str = "policy"
     """The reason for the end of the search."""
@@ -109,8 +108,9 @@ class Run:
         """Open the log, which knows the stages of the policy."""
         journal = self.checkpoint.journal
         self.earlier = frozenset() if journal is None else frozenset(journal.outcomes)
-        stage_of = partial(self.prepared.policy.stage_of_pull, self.state)
-        self.log = StagedLog(stage_of=stage_of)
+        policy = self.prepared.policy
+        stage = partial(policy.stage, self.state) if isinstance(policy, PlaysStages) else None
+        self.log = RunLog(stage=stage)
 
     @property
     def reward(self) -> Reward:
@@ -157,7 +157,23 @@ class Run:
         """What ended the search before its plan was complete; empty if nothing did."""
         if self.stopped_by != "policy":
             return STOPPED_BY.get(self.stopped_by, self.budget)
-        return " or ".join(self.prepared.policy.ended_by(self.state) or ())
+        policy = self.prepared.policy
+        return " or ".join(policy.ended_by(self.state)) if isinstance(policy, StopsEarly) else ""
+
+    def last_stages(self) -> IntArray | None:
+        """Return the last stage in which each candidate was in play; None without stages.
+
+        Candidates without a fit have -1.
+        """
+        if self.log.stage is None:
+            return None
+        last = np.full(self.prepared.plan.problem.n_arms, -1)
+        for pull, stage in self.log.stages.items():
+            last[pull.arm] = max(last[pull.arm], stage)
+        is_left = self.prepared.policy.is_alive(self.state) & (last >= 0)
+        if self.prepared.plan.of_policy.ranks_by == "stage":
+            last[is_left] = last.max()
+        return last
 
     def stopped_message(self) -> str:
         """Return what a search did before it was stopped, and what it did not do."""
@@ -224,10 +240,12 @@ class ResultTable:
 
 def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
     """Return the results of a search with brackets, with a model, or with neither."""
-    if run.prepared.plan.schedule is not None:
+    policy = run.prepared.policy
+    if run.prepared.plan.has_rungs:
         return _of_brackets(run, rows)
-    belief = run.prepared.policy.belief(run.state)
-    return _without_brackets(run, rows) if belief is None else _of_belief(run, rows, belief)
+    if isinstance(policy, Believes):
+        return _of_belief(run, rows, policy.belief(run.state))
+    return _without_brackets(run, rows)
 
 
 def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
@@ -311,7 +329,7 @@ def fix_rounds_of_winner(
 
 def report_doubt(run: Run) -> None:
     """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
-    policy, reward_range = run.prepared.policy, run.prepared.plan.description.reward_range
+    policy, reward_range = run.prepared.policy, run.prepared.plan.of_policy.reward_range
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
     outside = rewards[is_outside(reward_range, rewards)]
     if len(outside):
@@ -320,9 +338,10 @@ def report_doubt(run: Run) -> None:
             f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Give a "
             "policy object with the reward_range of the score."
         )
-    is_confident = policy.is_confident(run.state)
-    if is_confident is not None and policy.is_finished(run.state) and not is_confident:
+    if not isinstance(policy, Guarantees) or not policy.is_finished(run.state):
+        return
+    if not policy.is_confident(run.state):
         warn_user(
-            f"{name_of(policy)} used its {len(run.outcomes)} fits before it reached its "
+            f"{type(policy).__name__} used its {len(run.outcomes)} fits before it reached its "
             "confidence level, so the choice is not guaranteed. Give it more fits."
         )

@@ -105,7 +105,7 @@ class LearningCurves(EnvironmentDefaults):
         (``u = 1``), all others from below, which makes the bounds of the paper tight. "above":
         all curves approach from above and do not cross.
     n_arms : int or None, default=None
-        Number of arms if limits are drawn. None: as many as the schedule of the policy.
+        Number of arms if limits are drawn. None: as many as the policy plans.
     max_level : int, default=1_000_000
         Largest number of units.
 

@@ -202,7 +202,7 @@ class Environment(Protocol):
 
     @property
     def n_arms(self) -> int | None:
-        """Number of arms of each problem; None: as many as the schedule of the policy."""
+        """Number of arms of each problem; None: as many as the policy plans."""
 
     @property
     def min_level(self) -> int:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sklearn_halving._checks import check_count, refuse_unless
-from sklearn_halving.policies import NO_ARM, Policy, Problem, Pull, Pulls
+from sklearn_halving.policies import (
+    NO_ARM,
+    ChoosesPoints,
+    Guarantees,
+    Policy,
+    Problem,
+    Pull,
+    Pulls,
+)
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy, name_of
+from sklearn_halving.policies.bases._base_policy import check_policy
 from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 
 if TYPE_CHECKING:
@@ -140,7 +148,7 @@ class SimulationResult:
         values = {}
         for name in ("mistake_probability", "simple_regret", "mean_pulls", "mean_units"):
             values[name], values[f"{name}_error"] = getattr(self, name)
-        return pd.Series(values, name=name_of(self.policy))
+        return pd.Series(values, name=type(self.policy).__name__)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each problem."""
@@ -176,7 +184,7 @@ class SimulationResult:
         regret = np.column_stack([self.checkpoint_regret, self.regret])
         order = np.argsort(units, kind="stable")
         middle, error = np.array([estimate_of(regret[:, i]) for i in order]).T
-        name = label or name_of(self.policy)
+        name = label or type(self.policy).__name__
         ax.errorbar(
             units[order], middle, 2 * error, marker="o", markersize=3, capsize=2, label=name
         )
@@ -292,15 +300,15 @@ def simulate(
     return SimulationResult(policy=policy, environment=environment, **joined)
 
 
-def checked_policy(given: object, environment: object) -> BasePolicy:
+def checked_policy(given: object, environment: object) -> Policy:
     """Return the policy, with the range of rewards if the environment knows it."""
     if isinstance(environment, type) or not isinstance(environment, Environment):
         raise TypeError(
             "environment must be an object with the methods of "
             f"sklearn_halving.simulation.Environment, got {environment!r}."
         )
-    policy = as_policy(given, reward_range=environment.reward_range)
-    if policy.describe().n_dimensions is not None:
+    policy = check_policy(given)
+    if isinstance(policy, ChoosesPoints):
         raise TypeError(
             f"policy must choose among the arms of the environment, got {policy!r}, whose arms "
             "are points. Tell it the rewards of its points in a loop of your own."
@@ -318,20 +326,22 @@ def _checked_checkpoints(checkpoints: Sequence[int]) -> list[int]:
 
 
 def problem_of(policy: Policy, environment: Environment) -> Problem:
-    """Return what the policy knows; the schedule may determine the number of arms."""
-    n_arms, levels = environment.n_arms, (environment.min_level, environment.max_level)
-    if n_arms is None:
-        schedule = policy.schedule(*levels)
-        if schedule is None:
-            raise ValueError(
-                "n_arms of the environment must be given for a policy without a schedule, got "
-                f"None and {name_of(policy)}."
-            )
-        n_arms = schedule.n_arms
-    return Problem(n_arms, *levels, environment.max_repetitions)
+    """Return what the policy knows; its plan may determine the number of arms."""
+    levels = environment.min_level, environment.max_level
+    known, most = environment.reward_range, environment.max_repetitions
+    problem = Problem(environment.n_arms or 1, *levels, most, reward_range=known)
+    if environment.n_arms is not None:
+        return problem
+    plan = policy.plan(problem)
+    if not plan.has_rungs:
+        raise ValueError(
+            "n_arms of the environment must be given for a policy without brackets, got None and "
+            f"{type(policy).__name__}."
+        )
+    return replace(problem, n_arms=plan.n_arms)
 
 
-def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
+def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
     """Return how many problems to play in lockstep.
 
     A policy whose decisions do not depend on the order of rewards may plan many pulls at a time,
@@ -340,9 +350,8 @@ def _batch_size(policy: BasePolicy, problem: Problem, n_most: int) -> int:
     """
     size = N_VALUES // problem.n_arms
     if policy.order_free:
-        description = policy.describe(problem)
-        of_stage = max((stage.n_pulls for stage in description.stages), default=0)
-        known = [n for n in (of_stage, description.max_pulls, n_most) if n]
+        plan = policy.plan(problem)
+        known = [n for n in (plan.largest_round, plan.max_pulls, n_most) if n]
         size = min(size, N_PLANNED // min(known)) if known else 1
     return max(1, size)
 
@@ -371,9 +380,7 @@ class Games:
         self._is_marked = np.zeros(shape, dtype=bool)
         self._plays_on = np.ones(n_problems, dtype=bool)
 
-    def play(
-        self, policy: BasePolicy, seed: np.random.SeedSequence, max_pulls: int
-    ) -> dict[str, Any]:
+    def play(self, policy: Policy, seed: np.random.SeedSequence, max_pulls: int) -> dict[str, Any]:
         """Play to the end, and return the fields of `SimulationResult`."""
         state = policy.start(self.problem, batch_shape=self.n_pulls.shape, seed=seed)
         n_idle = 0
@@ -383,7 +390,7 @@ class Games:
             n_idle = 0 if self._plays_on.any() else n_idle + 1
             if not len(pulls) or n_idle >= MAX_IDLE:
                 raise RuntimeError(
-                    f"{name_of(policy)} must ask for a pull or have ended, but did neither "
+                    f"{type(policy).__name__} must ask for a pull or have ended, but did neither "
                     f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "
                     "is_finished be true there, or ask return a pull."
                 )
@@ -407,7 +414,7 @@ class Games:
             wanted = max(1, min(wanted, int(left.min()) // self.problem.max_level))
         return wanted
 
-    def _rewards(self, policy: BasePolicy, pulls: Pulls) -> FloatArray:
+    def _rewards(self, policy: Policy, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
         place = np.flatnonzero(pulls.arm != NO_ARM)
         row = place // max(1, len(pulls))
@@ -441,7 +448,7 @@ class Games:
         self._standing[place] = np.maximum(reached, before)
         np.add.at(self.n_units, row, cost)
 
-    def _pass_checkpoints(self, policy: BasePolicy, state: Any) -> None:
+    def _pass_checkpoints(self, policy: Policy, state: Any) -> None:
         """Record the choice of problems that have reached a checkpoint."""
         due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
         if due.any():
@@ -457,7 +464,7 @@ class Games:
         value = np.where(arm == NO_ARM, np.nan, self._values[np.arange(len(arm)), arm])
         return np.asarray(self.arms.best_value) - value, ~(value >= self._values.max(axis=1))
 
-    def _outcomes(self, policy: BasePolicy, state: Any) -> dict[str, Any]:
+    def _outcomes(self, policy: Policy, state: Any) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
         arm = candidate = np.asarray(policy.recommend(state))
         regret, is_mistake = self._judged(arm)
@@ -471,7 +478,7 @@ class Games:
             "is_mistake": is_mistake,
             "n_pulls": self.n_pulls,
             "n_units": self.n_units,
-            "is_confident": policy.is_confident(state),
+            "is_confident": policy.is_confident(state) if isinstance(policy, Guarantees) else None,
             "checkpoint_regret": self.checkpoint_regret,
             "checkpoint_is_mistake": self.checkpoint_is_mistake,
         }

@@ -247,7 +247,7 @@ def test_a_mistake_in_a_policy_is_an_error_not_a_hang(
 
 
 def hyperband_task(estimator: Known, n_splits: int = 2, **options: Any) -> EvaluationTask:
-    n_arms = Hyperband().schedule(1, 9).n_arms  # brackets of 9, 5 and 3 arms
+    n_arms = Hyperband().plan(Problem(max_level=9)).n_arms  # brackets of 9, 5 and 3 arms
     qualities = np.random.default_rng(1).permutation(n_arms)
     return make_task(estimator, qualities, n_splits=n_splits, **options)
 
@@ -275,7 +275,7 @@ def levels(log: PullLog) -> dict[Pull, int]:
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
     n_splits, sizes = 3, []
-    schedule = Hyperband().schedule(1, 9)
+    schedule = Hyperband().plan(Problem(max_level=9))
     bracket_of_arm = schedule.bracket_of_arm()
 
     def watch(loop: PullLoop, pull: Pull) -> None:

@@ -41,10 +41,10 @@ def units(pulls: Iterable[Pull]) -> int:
 def test_the_printed_schedule() -> None:
     """16 arms, 1000 units: 15, 31, 62, 125."""
     policy = InfiniteHorizonHalving(16, 1000)
-    (bracket,) = policy.schedule(1, 1000).brackets
-    assert [rung.n_arms for rung in bracket.rungs] == [16, 8, 4, 2]
-    assert [rung.level for rung in bracket.rungs] == [15, 31, 62, 125]
-    added = SuccessiveHalving(16, 1000).schedule(1, 1000).brackets[0].rungs
+    (bracket,) = policy.plan(Problem(max_level=1000)).brackets
+    assert [rung.n_arms for rung in bracket.rounds] == [16, 8, 4, 2]
+    assert [rung.level for rung in bracket.rounds] == [15, 31, 62, 125]
+    added = SuccessiveHalving(16, 1000).plan(Problem(max_level=1000)).brackets[0].rounds
     assert [rung.level for rung in added] == np.cumsum([15, 31, 62, 125]).tolist()
 
 

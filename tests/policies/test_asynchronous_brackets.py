@@ -50,7 +50,7 @@ def test_a_place_is_not_given_away_before_the_arms_in_front_are_known() -> None:
 @pytest.mark.parametrize("n_workers", [1, 3, 20, 500])
 def test_the_pulls_do_not_depend_on_the_number_of_workers_and_their_order(n_workers: int) -> None:
     policy = AsynchronousBrackets(Hyperband(n_loops=2))
-    n_arms = policy.schedule(1, 27).n_arms
+    n_arms = policy.plan(Problem(max_level=27)).n_arms
     limit, rng = np.random.default_rng(0).random(n_arms), np.random.default_rng(n_workers)
 
     def play(n: int) -> tuple[set[Pull], int]:

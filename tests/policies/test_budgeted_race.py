@@ -62,7 +62,7 @@ def play(budget, *, share=0.05, reward=None, n_workers=1, n_arms=5000, noise=0.0
         policy.record_time(state, pull, seconds_of(pull), budget - now, n_workers)
         policy.tell(state, Pulls.of(pull), np.array([reward_of(pull)]))
     found.arm, found.seconds = int(policy.recommend(state)), now
-    found.ended_by, found.rungs = policy.ended_by(state), policy.scores(state)
+    found.ended_by, found.rounds = policy.ended_by(state), policy.scores(state)
     found.regret = float(quality.max() - quality[found.arm])
     return found
 
@@ -173,7 +173,7 @@ def test_failed_arms_are_passed_over_and_a_play_that_only_fails_ends():
         found = play(30.0, reward=lambda p, lost=lost: lost if p.arm % 2 == 0 else float(p.arm))
         assert found.arm % 2 == 1
         # Samplers know how to treat infinite scores, but huge ones would hide all differences.
-        assert all((rung.means[np.isfinite(rung.means)] > 0).all() for rung in found.rungs)
+        assert all((rung.means[np.isfinite(rung.means)] > 0).all() for rung in found.rounds)
     found = play(30.0, reward=lambda pull: np.nan)
     assert (found.arm, len(found.pulls)) == (-1, 30)
     assert found.ended_by == ("all of the first fits failed",)

@@ -128,7 +128,7 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
     candidates: list[tuple[float, int]] = []
     schedule = schedule_of(case)
     for bracket, arms in with_arms(schedule):
-        for i, rung in enumerate(bracket.rungs):
+        for i, rung in enumerate(bracket.rounds):
             repetitions = range(rung.n_splits(problem.max_repetitions))
             table = {}
             for arm in arms:
@@ -139,17 +139,17 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
             works = [j for j in repetitions if not all(math.isnan(table[arm][j]) for arm in arms)]
             mean = {a: float(np.mean([table[a][j] for j in works or repetitions])) for a in arms}
             ranking = [arm for arm in best_of(arms, mean) if not math.isnan(mean[arm])]
-            is_last = i + 1 == len(bracket.rungs)
+            is_last = i + 1 == len(bracket.rounds)
             if not ranking:  # the rung decides nothing
-                arms = arms if is_last else arms[: bracket.rungs[i + 1].n_arms]
+                arms = arms if is_last else arms[: bracket.rounds[i + 1].n_arms]
                 continue
             if rung.first_repetition:  # the rung before, on fewer splits, was for the time being
                 candidates.clear()
-            goes_on = not is_last and bracket.rungs[i + 1].first_repetition > 0
+            goes_on = not is_last and bracket.rounds[i + 1].first_repetition > 0
             if is_last or in_any_rung or goes_on:
                 candidates.append((-mean[ranking[0]], ranking[0]))
             if not is_last:
-                arms = sorted(ranking[: bracket.rungs[i + 1].n_arms])
+                arms = sorted(ranking[: bracket.rounds[i + 1].n_arms])
     if not candidates:
         return pulled, 0 if schedule.n_arms == 1 and not pulled else NO_ARM
     return pulled, min(candidates)[1]
@@ -168,11 +168,11 @@ def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     problem, pulled = case.problem, set()
     winners: list[tuple[float, int]] = []
     for bracket, arms in with_arms(schedule_of(case)):
-        for i, rung in enumerate(bracket.rungs):
+        for i, rung in enumerate(bracket.rounds):
             mean: dict[int, float] = {}
             promoted: list[int] = []
             works: set[int] = set()
-            n_next = 0 if i + 1 == len(bracket.rungs) else bracket.rungs[i + 1].n_arms
+            n_next = 0 if i + 1 == len(bracket.rounds) else bracket.rounds[i + 1].n_arms
             for arm in arms:
                 pulls = [
                     Pull(arm, rung.level, j) for j in range(rung.n_splits(problem.max_repetitions))
@@ -189,7 +189,7 @@ def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
             promoted = promoted if known else sorted(arms)[:n_next]
             if known and rung.first_repetition:
                 winners.clear()
-            if rung.level == bracket.rungs[-1].level:
+            if rung.level == bracket.rounds[-1].level:
                 winners += known
             arms = promoted
     return pulled, min(winners)[1] if winners else NO_ARM
@@ -298,7 +298,7 @@ def hyperband(R: int, n_splits: int = 1, n_available: int | None = None, **optio
     problem = Problem(schedule.n_arms, 1, R, n_splits, n_available)
     # The paper spends about B = (s_max + 1) R a bracket; ceil and rounding add to it, so
     # what is promised is the schedule.
-    budget = sum(r.n_arms * r.level for b in schedule.brackets for r in b.rungs)
+    budget = sum(r.n_arms * r.level for b in schedule.brackets for r in b.rounds)
     reference = in_any_rung if policy.select == "all_rungs" else at_the_end
     return Case(policy, problem, reference, budget, cost="units")
 
@@ -369,7 +369,7 @@ def growing(
     n_splits: int = 1,
     reference: Callable[[Case, Reward], tuple[set[Pull], int]] = by_itself,
 ) -> Case:
-    schedule = policy.schedule(1, R)
+    schedule = policy.plan(Problem(max_level=R))
     problem = Problem(schedule.n_arms, 1, R, n_splits)
     case = Case(policy, problem, reference, policy.budget, "units")
     if reference is at_the_end:
@@ -837,7 +837,7 @@ def test_a_rung_of_nan_decides_nothing(case: Case) -> None:
     if schedule is None:
         pytest.skip("has no rungs")
     for bracket in schedule.brackets:
-        for rung in bracket.rungs:
+        for rung in bracket.rounds:
             table = Table(7, nan_levels=(rung.level,))
             pulled, best = case.reference(case, table)
             game = play(case, table)
@@ -861,7 +861,7 @@ def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
     assert counted == {
         (i, number): rung.n_pulls(problem.max_repetitions)
         for i, bracket in enumerate(schedule.brackets)
-        for number, rung in enumerate(bracket.rungs)
+        for number, rung in enumerate(bracket.rounds)
     }
 
 

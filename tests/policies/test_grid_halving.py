@@ -24,13 +24,13 @@ PLANS = st.builds(
 
 def rungs_of(policy: GridHalving, min_level: int, max_level: int) -> tuple[Rung, ...]:
     (bracket,) = policy.schedule(min_level, max_level).brackets
-    return bracket.rungs
+    return bracket.rounds
 
 
 @given(PLANS, st.integers(1, 20), st.integers(0, 3000))
 def test_never_more_pulls_than_all_arms_on_all_splits(policy, min_level, above):
     schedule = policy.schedule(min_level, min_level + above)
-    assert schedule.n_pulls_on(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
+    assert schedule.n_pulls(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
 
 
 @given(PLANS, st.integers(1, 20), st.integers(0, 3000))
@@ -56,15 +56,15 @@ def test_rungs_are_above_the_floors_and_increase(policy, min_level, above):
 
 @pytest.mark.parametrize("n_arms", [1, 2])
 def test_one_or_two_arms_are_a_grid_search(n_arms):
-    assert rungs_of(GridHalving(n_arms, 5), 1, 1000) == (Rung(n_arms, 1000),)
+    assert rungs_of(GridHalving(n_arms, 5), 1, 1000) == (Round(n_arms, 1000),)
 
 
 def test_what_cannot_be_halved_races_on_splits():
-    race = (Rung(6, 40, 2), Rung(3, 40, first_repetition=2))
+    race = (Round(6, 40, 2), Round(3, 40, first_repetition=2))
     assert rungs_of(GridHalving(6, 5, first_floor=50, deep_floor=200), 4, 40) == race
     assert rungs_of(GridHalving(3, 5), 1, 1000) == (
-        Rung(3, 1000, 2),
-        Rung(2, 1000, first_repetition=2),
+        Round(3, 1000, 2),
+        Round(2, 1000, first_repetition=2),
     )
 
 

@@ -9,11 +9,11 @@ from sklearn_halving.policies import GrowingHyperband, InfiniteHyperband, Proble
 
 
 def units(schedule: Schedule) -> int:
-    return sum(rung.n_arms * rung.level for b in schedule.brackets for rung in b.rungs)
+    return sum(rung.n_arms * rung.level for b in schedule.brackets for rung in b.rounds)
 
 
 def play(policy: object, max_level: int, reward: object) -> int:
-    schedule = policy.schedule(1, max_level)
+    schedule = policy.plan(Problem(max_level=max_level))
     state = policy.start(Problem(schedule.n_arms, 1, max_level))
     bracket = schedule.bracket_of_arm()
     while not policy.is_finished(state):
@@ -28,20 +28,20 @@ def test_rounds_of_fig_9_by_hand() -> None:
     """k = 6: l = 1, 2, 3, 4 since 2^2 >= 4, not 5; l = 3 gives 64 / (8 * 3) = 2, 5, 10 units."""
     brackets = InfiniteHyperband(10**4).schedule(1, 10**4).brackets
     last = [b for b in brackets if b.loop == 6]
-    assert [[(rung.n_arms, rung.level) for rung in b.rungs] for b in last] == [
+    assert [[(rung.n_arms, rung.level) for rung in b.rounds] for b in last] == [
         [(2, 32)],
         [(4, 8), (2, 16)],
         [(8, 2), (4, 5), (2, 10)],
         [(16, 1), (8, 2), (4, 4), (2, 8)],
     ]
     # The output stands at floor(2^(k - 1) / l).
-    assert [b.rungs[-1].level for b in last] == [32 // n for n in (1, 2, 3, 4)]
+    assert [b.rounds[-1].level for b in last] == [32 // n for n in (1, 2, 3, 4)]
 
 
 def test_the_answer_is_of_the_last_round() -> None:
     """Arms of earlier rounds look better, at their lower levels, and do not win."""
     policy = InfiniteHyperband(200)
-    schedule = policy.schedule(1, 200)
+    schedule = policy.plan(Problem(max_level=200))
     last = schedule.brackets[-1].loop
     best = play(policy, 200, lambda pull, loop: -loop - pull.arm / 1000)
     assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last
@@ -50,8 +50,8 @@ def test_the_answer_is_of_the_last_round() -> None:
 
 def test_rounds_of_fig_10_by_hand() -> None:
     """R = 9, eta = 3, k = 7: n = floor(128 * 9 / 27), floor(128 * 3 / 18), floor(128 / 9)."""
-    brackets = GrowingHyperband(10**4).schedule(1, 9).brackets
-    assert [[(rung.n_arms, rung.level) for rung in b.rungs] for b in brackets if b.loop == 7] == [
+    brackets = GrowingHyperband(10**4).plan(Problem(max_level=9)).brackets
+    assert [[(rung.n_arms, rung.level) for rung in b.rounds] for b in brackets if b.loop == 7] == [
         [(42, 1), (14, 3), (4, 9)],
         [(21, 3), (7, 9)],
         [(14, 9)],
@@ -60,7 +60,7 @@ def test_rounds_of_fig_10_by_hand() -> None:
 
 def test_the_best_arm_at_the_largest_level_wins_whatever_its_round() -> None:
     policy = GrowingHyperband(2000)
-    schedule = policy.schedule(1, 9)
+    schedule = policy.plan(Problem(max_level=9))
     first = schedule.brackets[0].loop
     best = play(policy, 9, lambda pull, loop: -loop + pull.level / 100)
     assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == first
@@ -70,7 +70,7 @@ def test_too_small_a_budget_names_the_least() -> None:
     with pytest.raises(ValueError, match=r"budget=1 is too small .* works is 2"):
         InfiniteHyperband(1)
     with pytest.raises(ValueError, match=r"budget=80 is too small .* works is 81"):
-        GrowingHyperband(80).schedule(1, 81)
-    assert GrowingHyperband(81).schedule(1, 81).n_arms == 1
+        GrowingHyperband(80).plan(Problem(max_level=81))
+    assert GrowingHyperband(81).plan(Problem(max_level=81)).n_arms == 1
     with pytest.raises(ValueError, match="factor must be"):
         GrowingHyperband(81, 1.5)

@@ -97,8 +97,8 @@ def test_larger_means_first_then_the_first_of_equal_arms_then_the_tie_break(
 # ---------------------------------------------------------- whole searches with many NaN
 
 POLICIES = [
-    (Hyperband(), Problem(Hyperband().schedule(1, 27).n_arms, 1, 27, 2)),
-    (Hyperband(factor=2), Problem(Hyperband(factor=2).schedule(1, 16).n_arms, 1, 16, 1)),
+    (Hyperband(), Problem(Hyperband().plan(Problem(max_level=27)).n_arms, 1, 27, 2)),
+    (Hyperband(factor=2), Problem(Hyperband(factor=2).plan(Problem(max_level=16)).n_arms, 1, 16, 1)),
 ]
 
 
@@ -133,7 +133,7 @@ def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
         arms[int(bracket_of_arm[arm]), level].add(arm)
     for place, bracket in enumerate(schedule.brackets):
         known = set(np.flatnonzero(bracket_of_arm == place).tolist())
-        for rung in bracket.rungs:
+        for rung in bracket.rounds:
             here = arms[place, rung.level]
             assert here <= known
             assert len(here) == min(rung.n_arms, len(known))
@@ -149,7 +149,7 @@ def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
 
 def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
     """Play rung by rung; return loop and label of the brackets as their first arms are asked."""
-    schedule = policy.schedule(1, max_level)
+    schedule = policy.plan(Problem(max_level=max_level))
     owner = schedule.bracket_of_arm()
     state = policy.start(Problem(schedule.n_arms, 1, max_level, 2))
     begun: dict[tuple[int, int], None] = {}

@@ -15,7 +15,8 @@ from math import isnan
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
-from sklearn_halving.policies._types import Bracket, Pull, Rung
+from sklearn_halving.policies._plan import Bracket, Round
+from sklearn_halving.policies._types import Pull
 
 Key = tuple[float, int, int]
 """Arms with smaller keys are promoted first. The last entry is the arm."""
@@ -27,7 +28,7 @@ PromotionRule = Callable[[Sequence[int], FloatArray, FloatArray], list[Key]]
 class RungPlay:
     """A rung that arms enter, together or one after the other."""
 
-    plan: Rung
+    plan: Round
     pulls: deque[Pull] = field(default_factory=deque)
     """Pulls that are not yet requested."""
     groups: deque[Group] = field(default_factory=deque)
@@ -105,7 +106,7 @@ class BracketPlay:
     _group_of: dict[int, Group] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.rungs = [RungPlay(rung) for rung in self.plan.rungs]
+        self.rungs = [RungPlay(rung) for rung in self.plan.rounds]
         self._first_arm = min(self.entrants, default=0)
         self._rewards = np.full((self.plan.n_arms, self.n_splits), np.nan)
         self._enter(0, self.entrants)

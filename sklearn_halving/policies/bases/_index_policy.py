@@ -15,14 +15,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy, ConfidentPolicy
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._parameter_checks import (
     RewardRange,
     check_budget,
     is_outside,
-    width_of_range,
+    known_range,
+    reward_width,
 )
 from sklearn_halving.policies.bases._ranking import (
     ArmStatistics,
@@ -163,13 +165,20 @@ class IndexPolicy(BasePolicy):
         """Return the arm with the best mean in each row."""
         return best_known(state.alive, state.mean)
 
+    def _most_pulls(self) -> Any:
+        return getattr(self, self.budget)
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the plan of a single round, with the range of rewards."""
+        known = known_range(self, problem)
+        return open_plan(problem, self._most_pulls(), reward_range=known)
+
     def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> IndexState:
         """Return the state before the first pull.
 
         Raises ValueError if the parameters do not suit the problem.
         """
-        width = width_of_range(self, self.reward_range)
-        most = getattr(self, self.budget)
+        width, most = reward_width(self, problem), self._most_pulls()
         if most is None and self.budget == "max_pulls":
             most = inf
         else:
@@ -270,7 +279,7 @@ class IndexPolicy(BasePolicy):
             return self._recommended(state).reshape(state.batch_shape)
 
 
-class ConfidentIndexPolicy(ConfidentPolicy, IndexPolicy):
+class ConfidentIndexPolicy(IndexPolicy):
     """Base class of index policies with a stopping rule, `_is_decided`."""
 
     budget = "max_pulls"
@@ -278,7 +287,7 @@ class ConfidentIndexPolicy(ConfidentPolicy, IndexPolicy):
     max_pulls: int | None
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        state.is_outside[row] |= is_outside(self.reward_range, rewards)
+        state.is_outside[row] |= is_outside(known_range(self, state.problem), rewards)
 
     def is_confident(self, state: IndexState) -> BoolArray:
         """Return whether the stopping rule ended the search, so that the guarantee holds.

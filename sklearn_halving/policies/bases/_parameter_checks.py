@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import numpy as np
 
 from sklearn_halving._checks import Rule, between, check_not_negative, check_whole, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._types import Problem
 
 
 def check_budget(name: str, value: float, least: int, why: str) -> None:
@@ -35,12 +36,26 @@ RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it
 Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
 
 
-def width_of_range(policy: object, reward_range: RewardRange | None) -> float:
+class Ranged(Protocol):
+    """A policy with a range of rewards."""
+
+    @property
+    def reward_range(self) -> RewardRange | None:
+        """Smallest and largest possible reward; None for those of the problem."""
+
+
+def known_range(policy: Ranged, problem: Problem) -> RewardRange | None:
+    """Return the range of rewards of a policy, or else that of the problem."""
+    return problem.reward_range if policy.reward_range is None else policy.reward_range
+
+
+def reward_width(policy: Ranged, problem: Problem) -> float:
     """Return ``high - low``, or raise if there is no range.
 
     Confidence intervals are multiplied by this width. This is equivalent to scaling all rewards
     to [0, 1], but leaves the rewards unchanged, so that equal means remain equal.
     """
+    reward_range = known_range(policy, problem)
     if reward_range is None:
         raise ValueError(
             f"{type(policy).__name__} needs rewards of a known range, got reward_range=None. Give "

@@ -9,7 +9,6 @@ depend on the order of arrival. Each problem of the batch is a row, and arrays h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar
@@ -17,13 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._types import NO_ARM, PolicyDescription, Problem, Pulls, Stage
+from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._ranking import ArmStatistics
 
 
-def widths_of(n_arms: int) -> list[int]:
+def halving_widths(n_arms: int) -> list[int]:
     """Return the number of arms in play in each stage of halvings, until one is left."""
     widths = []
     while n_arms > 1:
@@ -43,7 +43,7 @@ def in_plans(n_even: int, n_adaptive: int, n_plans: int) -> list[tuple[int, bool
     return [size for size in sizes if size[0]]
 
 
-class Plan:
+class Batch:
     """The pulls before the next decision, sorted by arm in each row.
 
     Parameters
@@ -95,10 +95,11 @@ class Game:
         # The arm to recommend, and whether a stopping rule ended a problem. Shape (n_problems,).
         self.best = np.full(shape[0], 0 if problem.n_arms == 1 else NO_ARM)
         self.is_stopped = np.zeros(shape[0], dtype=bool)
-        # The current stage, and the last one in which an arm was in play, counted from 0; all
-        # stages, if they are known at the start.
-        self.stage, self.last_stage = 0, np.zeros(shape, dtype=np.int64)
-        self.stages: tuple[Stage, ...] = ()
+        # The current stage, counted from 0; all stages, if they are known at the start.
+        self.stage = 0
+        self.stages: tuple[Round, ...] = ()
+        # Maximum number of pulls of all stages together, if there is one
+        self.most_pulls: int | None = None
         # Whether all arms that have not failed will be in play again. Shape (n_problems, 1).
         self.revives: BoolArray | bool = False
         # All rewards at this level, if arms are compared on common splits; NaN for no reward.
@@ -106,8 +107,8 @@ class Game:
         self.table: FloatArray | None = None
         # What a policy needs outside of its loop
         self.extra: Any = None
-        self.plan: Plan | None = None
-        self.plans: Iterator[IntArray] = iter(())
+        self.batch: Batch | None = None
+        self.batches: Iterator[IntArray] = iter(())
         self.enter_level(problem.max_level)
 
     @property
@@ -152,18 +153,17 @@ class Game:
         if self.table is not None:
             self.table = self.table[..., :0]
 
-    def take_in(self, plan: Plan) -> None:
-        """Add the rewards of a plan to the statistics, and drop arms that failed."""
-        problem, column = np.nonzero(plan.arm != NO_ARM)
-        arm, repetition = plan.arm[problem, column], plan.repetition[problem, column]
-        rewards = plan.rewards[problem, column]
+    def take_in(self, batch: Batch) -> None:
+        """Add the rewards of a batch to the statistics, and drop arms that failed."""
+        problem, column = np.nonzero(batch.arm != NO_ARM)
+        arm, repetition = batch.arm[problem, column], batch.repetition[problem, column]
+        rewards = batch.rewards[problem, column]
         failed = self.splits.take_in(problem, arm, repetition, rewards)
         self.has_failed[failed[0], failed[1]] = True
-        counts, is_known = plan.counts.copy(), ~np.isnan(rewards)
+        counts, is_known = batch.counts.copy(), ~np.isnan(rewards)
         np.subtract.at(counts, (problem[~is_known], arm[~is_known]), 1)
         self.statistics.add(counts, rewards[is_known])
-        self.n_pulls = self.n_pulls + plan.counts
-        self.last_stage[plan.counts > 0] = self.stage
+        self.n_pulls = self.n_pulls + batch.counts
         self.has_reward |= counts > 0
         self.statistics.reward_sum[self.has_failed] = np.nan
         self.alive &= ~self.has_failed
@@ -183,64 +183,64 @@ class PlannedPolicy(BasePolicy):
         """Yield the number of pulls of each arm, drop arms, and set ``game.best``.
 
         When the loop continues, the rewards of these pulls are in ``game.statistics``. A plan
-        without pulls is skipped. Before the first plan, the loop sets ``game.stages`` if they are
-        known, and raises an error if the parameters do not suit the problem.
+        without pulls is skipped. Before the first plan, the loop sets ``game.stages`` and
+        ``game.most_pulls`` if they are known, and raises an error if the parameters do not suit
+        the problem.
         """
         raise NotImplementedError
 
-    def describe(self, problem: Problem | None = None) -> PolicyDescription:
-        """Return the properties of the policy that are known before the first pull.
+    def plan(self, problem: Problem) -> Plan:
+        """Return the stages, or a single one if they are not known at the start.
 
         Raises the same errors as `start` if the parameters do not suit the problem.
         """
-        description = super().describe(problem)
-        if problem is None:
-            return description
         game = Game(problem, ())
         next(self._play(game), None)
-        return replace(description, stages=game.stages)
+        if not game.stages:
+            return open_plan(problem, game.most_pulls)
+        return Plan((Bracket(None, game.stages),), game.most_pulls, is_exact=False)
 
     def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Game:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""
         game = Game(problem, batch_shape)
-        game.plans = self._play(game)
+        game.batches = self._play(game)
         self._open_plan(game)
         return game
 
     def _open_plan(self, game: Game) -> None:
         """Run the loop to its next plan with pulls, if there is one."""
-        for counts in game.plans:
-            game.plan = Plan(counts, game.n_pulls)
-            if game.plan.n_columns:
+        for counts in game.batches:
+            game.batch = Batch(counts, game.n_pulls)
+            if game.batch.n_columns:
                 return
-        game.plan, game.revives = None, False
+        game.batch, game.revives = None, False
 
     def ask(self, state: Game, max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls of the plan, all at the level of the stage."""
         arm = repetition = np.empty((len(state.alive), 0), dtype=np.int64)
-        if (plan := state.plan) is not None:
-            asked = slice(plan.n_asked, plan.n_asked + max(max_pulls, 0))
-            arm, repetition = plan.arm[:, asked], plan.repetition[:, asked]
-            plan.n_asked += arm.shape[1]
+        if (batch := state.batch) is not None:
+            asked = slice(batch.n_asked, batch.n_asked + max(max_pulls, 0))
+            arm, repetition = batch.arm[:, asked], batch.repetition[:, asked]
+            batch.n_asked += arm.shape[1]
         shape = (*state.batch_shape, arm.shape[1])
         level = np.broadcast_to(np.int64(state.level), shape)
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
     def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, and go on to the next plan if this one is complete."""
-        plan = state.plan
-        if plan is None or not len(pulls):
+        batch = state.batch
+        if batch is None or not len(pulls):
             return
         shape = len(state.alive), len(pulls)
         told = np.asarray(rewards, dtype=np.float64).reshape(shape)
-        plan.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
-        if plan.n_told == plan.n_columns:
-            state.take_in(plan)
+        batch.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
+        if batch.n_told == batch.n_columns:
+            state.take_in(batch)
             self._open_plan(state)
 
     def is_finished(self, state: Game) -> bool:
         """Return whether all plans are complete."""
-        return state.plan is None
+        return state.batch is None
 
     def is_alive(self, state: Game) -> BoolArray:
         """Return which arms may still be pulled. At the end, these are the remaining arms."""
@@ -253,14 +253,6 @@ class PlannedPolicy(BasePolicy):
         is_known = state.has_reward[rows, state.best] | (n_pulls == 0)
         return np.where(is_known, state.best, NO_ARM).reshape(state.batch_shape)
 
-    def current_stage(self, state: Game) -> int | None:
-        """Return the stage of the current pulls; None after the last stage."""
-        return None if state.plan is None else state.stage
-
-    def stage_of_arm(self, state: Game) -> IntArray:
-        """Return the last stage in which each arm was in play, shape ``(*batch, n_arms)``.
-
-        Stages are counted from 0. The remaining arms have the last stage. If arms are not
-        eliminated, it is the last stage in which the arm was pulled.
-        """
-        return state.last_stage.reshape(*state.batch_shape, -1).copy()
+    def stage(self, state: Game, pull: Pull) -> int:
+        """Return the stage of a pull that has just returned, counted from 0."""
+        return state.stage

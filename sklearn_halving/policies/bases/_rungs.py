@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Annotated, Any
 
 from sklearn_halving._checks import Rule, refuse_unless
-from sklearn_halving.policies._types import Rung
+from sklearn_halving.policies._plan import Round
 
 
 def exact_factor(factor: Real | float) -> Fraction:
@@ -55,7 +55,7 @@ def round_half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 
 
-def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Rung, ...]:
+def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple[Round, ...]:
     """Return rungs of ``floor(n eta^-i)`` arms at the given levels, in increasing order.
 
     Every rung has at least one arm. A single arm has no rivals, so that only the last of several
@@ -63,19 +63,19 @@ def halving_rungs(n_arms: int, levels: Sequence[int], factor: Fraction) -> tuple
     which is the widest.
     """
     widths = [max(1, floor(n_arms / factor**i)) for i in range(len(levels))]
-    rungs: list[Rung] = []
+    rungs: list[Round] = []
     for width, level in zip(widths, levels, strict=True):
         if rungs and rungs[-1].level == level:
             continue
         if rungs and rungs[-1].n_arms == 1:
             rungs.pop()
-        rungs.append(Rung(width, level))
+        rungs.append(Round(width, level))
     return tuple(rungs)
 
 
-def up_to(max_level: int, rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+def up_to(max_level: int, rungs: Iterable[Round]) -> tuple[Round, ...]:
     """Return the rungs below the largest level, and the first one that would reach it, there."""
-    bounded: list[Rung] = []
+    bounded: list[Round] = []
     for rung in rungs:
         bounded.append(replace(rung, level=min(rung.level, max_level)))
         if rung.level >= max_level:
@@ -97,14 +97,14 @@ def _rounds(n_arms: int, budget: int, min_level: int) -> Iterator[tuple[int, int
         n_arms //= 2
 
 
-def fixed_budget_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Rung, ...]:
+def fixed_budget_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Round, ...]:
     """Return the rungs of Fig. 3 of Jamieson & Talwalkar (2015), whose units are additional."""
     rounds = list(_rounds(n_arms, budget, min_level))
     levels = accumulate(units for _, units in rounds)
-    return tuple(Rung(n, level) for (n, _), level in zip(rounds, levels, strict=True))
+    return tuple(Round(n, level) for (n, _), level in zip(rounds, levels, strict=True))
 
 
-def infinite_horizon_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Rung, ...]:
+def infinite_horizon_rungs(n_arms: int, budget: int, min_level: int = 1) -> tuple[Round, ...]:
     """Return the rungs of Fig. 9 of Li et al. (2018), which start from scratch.
 
     Examples
@@ -112,7 +112,7 @@ def infinite_horizon_rungs(n_arms: int, budget: int, min_level: int = 1) -> tupl
     >>> [(rung.n_arms, rung.level) for rung in infinite_horizon_rungs(16, 1000)]
     [(16, 15), (8, 31), (4, 62), (2, 125)]
     """
-    return tuple(Rung(n, units) for n, units in _rounds(n_arms, budget, min_level))
+    return tuple(Round(n, units) for n, units in _rounds(n_arms, budget, min_level))
 
 
 def finite_horizon_costs(n_arms: int, levels: tuple[int, int], factor: float) -> list[Fraction]:
@@ -127,7 +127,7 @@ def finite_horizon_costs(n_arms: int, levels: tuple[int, int], factor: float) ->
 
 def finite_horizon_rungs(
     n_arms: int, budget: int, levels: tuple[int, int], factor: float
-) -> tuple[Rung, ...]:
+) -> tuple[Round, ...]:
     """Return the rungs of Fig. 10 of Li et al. (2018), between the smallest level and R."""
     eta, max_level = exact_factor(factor), levels[1]
     costs = finite_horizon_costs(n_arms, levels, factor)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._typing import Candidates, Estimator, Params
-from sklearn_halving.policies._types import GrowsArms
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Sampler, Space, Told
 from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
@@ -179,10 +178,10 @@ Source = CandidateSource | PointSource
 
 
 def make_source(
-    policy: BasePolicy, space: SearchSpace, sampler: Sampler | None, rng: np.random.RandomState
+    policy: Policy, space: SearchSpace, sampler: Sampler | None, rng: np.random.RandomState
 ) -> Source | None:
     """Return what creates candidates during a search; None if they are drawn before."""
-    if policy.describe().n_dimensions is not None:
+    if isinstance(policy, ChoosesPoints):
         return PointSource(Space.of(space.distributions))
     if isinstance(policy, GrowsArms):
         return CandidateSource.over(space, sampler or RandomSampler(), rng)

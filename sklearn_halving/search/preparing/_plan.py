@@ -1,18 +1,14 @@
-"""The plan of a search as plain data: brackets and rungs, or stages, or neither.
-
-This module does not depend on the rest of the search. The plan is used to draw candidates, and
-for callbacks, progress, the result table, the history and the warnings.
-"""
+"""The plan of a search: what the policy plans for it, as a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sklearn_halving.policies._types import PolicyDescription, Problem, Pull, Schedule
+from sklearn_halving.policies._plan import Bracket, Plan, Round
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Resource, WholeFit
 
 if TYPE_CHECKING:
@@ -21,115 +17,76 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The plan of a search, before its first pull.
-
-    Parameters
-    ----------
-    problem : Problem
-        Numbers of candidates and splits, and the range of levels.
-    description : PolicyDescription
-        Description of the policy for this problem.
-    schedule : Schedule or None
-        The brackets and rungs, if the policy has any. The result table then has one row for
-        each candidate and level. Otherwise it has one row for each candidate.
-    makes_candidates : bool, default=False
-        Whether candidates are created during the search. The search may then end before all of
-        them are created.
-    uses_time : bool, default=False
-        Whether the policy plans by the measured times of its pulls.
-    is_endless : bool, default=False
-        Whether loops of brackets are played until the time is over.
-    """
+    """The plan of a search, before its first pull."""
 
     problem: Problem
-    description: PolicyDescription
-    schedule: Schedule | None
+    """Numbers of candidates and splits, and the range of levels."""
+    of_policy: Plan
+    """The brackets and rounds. With rungs, the result table has one row for each candidate and
+    level, and otherwise one row for each candidate."""
     makes_candidates: bool = False
+    """Whether candidates are created during the search, which may end before all are created."""
     uses_time: bool = False
+    """Whether the policy plans by the measured times of its pulls."""
     is_endless: bool = False
+    """Whether loops of brackets are played until the time is over."""
+
+    @property
+    def brackets(self) -> tuple[Bracket, ...]:
+        """The brackets; a single one if there are no rungs."""
+        return self.of_policy.brackets
+
+    @property
+    def has_rungs(self) -> bool:
+        """Whether the rounds are rungs."""
+        return self.of_policy.has_rungs
 
     @property
     def n_of_bracket(self) -> list[int]:
         """Number of candidates with which each bracket starts."""
-        if self.schedule is None:
-            return [self.problem.n_arms]
-        return [bracket.n_arms for bracket in self.schedule.brackets]
-
-    @property
-    def n_loops(self) -> int:
-        """Number of loops of brackets; 1 without brackets."""
-        brackets = () if self.schedule is None else self.schedule.brackets
-        return max((bracket.loop for bracket in brackets), default=0) + 1
+        return [bracket.n_arms for bracket in self.brackets]
 
     @property
     def n_fits(self) -> int | None:
         """Maximum number of fits; None if it is not known."""
-        problem, description = self.problem, self.description
-        if self.uses_time or self.is_endless:
-            return None
-        if self.schedule is not None:
-            return self.schedule.n_pulls_on(problem.max_repetitions)
-        most, n_splits = description.max_pulls, problem.max_repetitions
-        n_planned = sum(stage.n_pulls for stage in description.stages)
-        if not n_planned:
-            # At several levels, a candidate may have more fits than there are splits.
-            if n_splits is None or description.plays_levels:
-                return most
-            n_planned = problem.n_arms * n_splits
-        return n_planned if most is None else min(most, n_planned)
+        return None if self.is_endless else self.fits_of(self.of_policy)
+
+    def fits_of(self, rounds: Plan | Round) -> int | None:
+        """Return the maximum number of fits of a plan or a round; None if it is not known."""
+        return rounds.n_pulls(self.problem.max_repetitions)
 
     @property
-    def may_end_early(self) -> bool:
-        """Whether a search may have fewer fits than planned although nothing stops it."""
-        return self.schedule is None and not self.description.is_exact
-
-    def path_of(self, pull: Pull) -> tuple[int, ...]:
-        """Return the indices of the bracket and the rung; an empty tuple without brackets."""
-        if self.schedule is None:
-            return ()
-        place = self.bracket_of_arm[pull.arm]
-        return place, self.schedule.brackets[place].rung_of(pull.level, pull.repetition)
-
-    @cached_property
-    def bracket_of_arm(self) -> list[int]:
-        """Index of the bracket of each candidate in the schedule."""
-        if self.schedule is None:
-            return [0] * self.problem.n_arms
-        brackets: list[int] = self.schedule.bracket_of_arm().tolist()
-        return brackets
+    def n_loops(self) -> int:
+        """Number of loops of brackets."""
+        return len({bracket.loop for bracket in self.brackets})
 
 
-def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
-    """Return one row for each rung or stage, or one row for all fits if there are neither."""
+def plan_table(plan: SearchPlan, resource: Resource, *, at_most: bool) -> pd.DataFrame:
+    """Return one row for each round. Of endless loops, the first one stands for all."""
     import pandas as pd  # slow to import, and `fit` does not need it
 
-    of_rungs = ["bracket", "rung", "n_candidates", "n_resources", "n_fits"]
-    if plan.schedule is not None:
-        n_splits, amount = plan.problem.max_repetitions, resource.to_amount
-        # Of endless loops, the first one stands for all.
-        brackets = [b for b in plan.schedule.brackets if not (plan.is_endless and b.loop)]
-        rungs = [
-            (bracket.label, place, rung.n_arms, amount(rung.level), rung.n_pulls(n_splits))
-            for bracket in brackets
-            for place, rung in enumerate(bracket.rungs)
-        ]
-        table = pd.DataFrame(rungs, columns=of_rungs)
-        if plan.n_loops > 1:
-            table.insert(0, "loop", [bracket.loop for bracket in brackets for _ in bracket.rungs])
-        return table
-    rows: list[tuple[object, ...]] = [
-        (number, stage.n_arms, resource.to_amount(stage.level), stage.n_pulls)
-        for number, stage in enumerate(plan.description.stages)
+    amount = resource.to_amount
+    rows = [
+        {
+            "loop": bracket.loop,
+            "bracket": bracket.label,
+            "rung" if plan.has_rungs else "stage": number,
+            "n_candidates": pd.NA if plan.uses_time and each.is_open else each.n_arms,
+            "n_resources": amount(each.level),
+            "n_fits": pd.NA if (n := plan.fits_of(each)) is None else n,
+            "at_most": at_most and not plan.is_endless,
+        }
+        for bracket in plan.brackets
+        for number, each in enumerate(bracket.rounds)
+        if not (plan.is_endless and bracket.loop)
     ]
-    if plan.uses_time:
-        low, top = map(resource.to_amount, (plan.problem.min_level, plan.problem.max_level))
-        screening = [(1, pd.NA, low, pd.NA)] * (low != top)
-        rows = [(0, 1, top, 1), *screening, (2, pd.NA, top, pd.NA)]
-    if not rows:
-        n_fits = pd.NA if plan.n_fits is None else plan.n_fits
-        rows = [(0, plan.problem.n_arms, resource.to_amount(plan.problem.max_level), n_fits)]
-    table = pd.DataFrame(rows, columns=["stage", *of_rungs[2:]])
-    return table.drop(columns="n_resources") if isinstance(resource, WholeFit) else table
+    table = pd.DataFrame(rows)
+    unused = [
+        *(["loop"] if table["loop"].nunique() < 2 else []),
+        *([] if plan.has_rungs else ["bracket"]),
+        *(["n_resources"] if isinstance(resource, WholeFit) else []),
+    ]
+    return table.drop(columns=unused)
 
 
 def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:

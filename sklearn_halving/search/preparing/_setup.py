@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Candidates, Estimator, Params, RandomState
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies._types import GrowsArms, Problem, UsesTime
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, uses_time
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Iterations, Resource
 from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
@@ -57,6 +57,8 @@ class Setup:
     """The sampler that creates candidates during the search, if one does."""
     is_endless: bool = False
     """Whether loops of brackets are played until the time is over."""
+    reward_range: tuple[float, float] | None = None
+    """The range of the score that guides the search, if it is known."""
     drawn: Sequence[Params] = ()
     """Candidates that must be known before the policy is created."""
 
@@ -67,7 +69,7 @@ class Prepared:
 
     setup: Setup
     """What the policy was created from."""
-    policy: BasePolicy
+    policy: Policy
     """The policy."""
     plan: SearchPlan
     """The plan of the policy."""
@@ -83,7 +85,7 @@ class Prepared:
         """Return the state of the policy before the first pull."""
         own = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, POLICY))
         problem = self.plan.problem
-        if self.plan.description.breaks_ties:
+        if not isinstance(self.candidates, LazyCandidates):
             ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
             problem = replace(problem, tie_break=ties)
         state = self.policy.start(problem, seed=own)
@@ -92,24 +94,24 @@ class Prepared:
         return state
 
 
-def make_plan(policy: BasePolicy, setup: Setup) -> SearchPlan:
-    """Return the plan of a policy."""
-    levels, space = setup.levels, setup.space
-    schedule = policy.schedule(levels.smallest, levels.largest, space.size)
-    if schedule is not None:
-        n_arms = schedule.n_arms
-    else:
-        n_arms = policy.describe().n_arms or setup.n_candidates
+def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
+    """Return the plan of a policy, which may determine the number of candidates."""
+    levels, splits = setup.levels, setup.splits
     problem = Problem(
-        n_arms, levels.smallest, levels.largest, setup.splits.n_repetitions, space.size
+        setup.n_candidates,
+        levels.smallest,
+        levels.largest,
+        splits.n_repetitions,
+        setup.space.size,
+        reward_range=setup.reward_range,
+        overlap=splits.overlap,
     )
-    description = policy.describe(problem)
+    plan = policy.plan(problem)
     return SearchPlan(
-        problem,
-        description,
-        schedule,
-        makes_candidates=isinstance(policy, GrowsArms) or description.n_dimensions is not None,
-        uses_time=isinstance(policy, UsesTime) and policy.uses_time,
+        replace(problem, n_arms=plan.n_arms),
+        plan,
+        makes_candidates=isinstance(policy, GrowsArms | ChoosesPoints),
+        uses_time=uses_time(policy),
         is_endless=setup.is_endless,
     )
 

@@ -91,26 +91,26 @@ class ResultRows:
 
 
 def result_rows(
-    plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
+    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
 ) -> ResultRows:
     """Return a row for each candidate and level, with the last rung at that level.
 
     Without rungs, there is one row for each candidate.
     """
-    if plan.schedule is None:
-        return _rows_of_candidates(plan, outcomes, stage_of_arm)
-    brackets, n_repetitions = plan.schedule.brackets, plan.problem.max_repetitions
+    if not plan.has_rungs:
+        return _rows_of_candidates(plan, outcomes, last_stage)
+    n_repetitions = plan.problem.max_repetitions
     last_rung: dict[tuple[int, int, int], int] = {}
     n_pulls: Counter[tuple[int, int, int]] = Counter()
     for pull in (outcome.pull for outcome in outcomes):
-        place, number = plan.path_of(pull)
+        place, number = plan.of_policy.position(pull)
         key = (place, pull.level, pull.arm)
         last_rung[key] = max(number, last_rung.get(key, 0))
         n_pulls[key] += 1
     columns = []
     for (place, at_level, of_arm), number in sorted(last_rung.items()):
-        played = brackets[place]
-        here = played.rungs[number]
+        played = plan.brackets[place]
+        here = played.rounds[number]
         n_own, n_needed = n_pulls[place, at_level, of_arm], here.n_splits(n_repetitions)
         is_continued = here.first_repetition > 0
         place_of_row = (played.label, number, played.loop)
@@ -123,31 +123,28 @@ def result_rows(
     # Candidates that were compared on all splits of a level rank before those that were
     # eliminated at that level. If the search was stopped, those without all fits rank behind.
     rank_group = np.zeros_like(level)
-    if plan.description.ranks_by_level:
+    if plan.of_policy.ranks_by == "level":
         rank_group = 4 * level + 2 * goes_on + has_all
     return ResultRows(arm, level, places, rank_group, has_all > 0, has_rungs=True)
 
 
 def _rows_of_candidates(
-    plan: SearchPlan, outcomes: Sequence[Outcome], stage_of_arm: IntArray | None
+    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
 ) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
-    n_arms, description = plan.problem.n_arms, plan.description
+    n_arms, ranks_by = plan.problem.n_arms, plan.of_policy.ranks_by
     level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
     for outcome in outcomes:
         arm = outcome.pull.arm
         level[arm] = max(level[arm], outcome.pull.level)
         n_pulls[arm] += 1
-    smallest = min((stage.level for stage in description.stages), default=plan.problem.min_level)
-    level = np.maximum(level, smallest)
+    level = np.maximum(level, min(stage.level for stage in plan.brackets[0].rounds))
     places = {"n_fits": n_pulls}
-    if stage_of_arm is not None:
-        places["stage"] = np.where(n_pulls > 0, stage_of_arm, -1)
-    rank_group = np.zeros_like(level)
-    if plan.description.eliminates:
-        rank_group = places["stage"]
-    elif description.plays_levels and description.ranks_by_level:
-        rank_group = level
+    if last_stage is not None:
+        places["stage"] = last_stage
+    rank_group = {"level": level, "stage": last_stage}.get(ranks_by)
+    if rank_group is None:
+        rank_group = np.zeros_like(level)
     # Candidates that are created during the search have a row only if they were created.
     has_row = n_pulls > 0 if plan.makes_candidates else np.full(n_arms, True)
     places = {name: column[has_row] for name, column in places.items()}
@@ -434,12 +431,12 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
     return table
 
 
-def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int]:
+def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int | None]:
     """Return the bracket, loop and rung of a pull; empty without brackets."""
-    if plan.schedule is None:
+    if not plan.has_rungs:
         return {}
-    place, rung = plan.path_of(pull)
-    bracket = plan.schedule.brackets[place]
+    index, rung = plan.of_policy.position(pull)
+    bracket = plan.brackets[index]
     return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
 
 

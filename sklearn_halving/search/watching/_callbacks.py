@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
 
 from sklearn_halving._typing import CallbackContext, Estimator, Params
 from sklearn_halving._unstable_imports import (
@@ -15,7 +14,7 @@ from sklearn_halving._unstable_imports import (
     propagated_callbacks,
 )
 from sklearn_halving.execution._evaluation import callback_metadata
-from sklearn_halving.policies._types import Pull, Schedule
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
 from sklearn_halving.search.preparing._plan import SearchPlan
 
@@ -65,10 +64,9 @@ class CallbackTree:
         if self.root is None:
             return
         self._plan, self._resource = plan, resource
-        has_brackets = plan.schedule is not None
-        n_parts = len(plan.schedule.brackets) if plan.schedule is not None else plan.n_fits
+        n_parts = len(plan.brackets) if plan.has_rungs else plan.n_fits
         context = self.root.subcontext(
-            task_name="search", max_subtasks=n_parts, sequential_subtasks=has_brackets
+            task_name="search", max_subtasks=n_parts, sequential_subtasks=plan.has_rungs
         )
         context.call_on_fit_task_begin(estimator=self.search)
         self._tasks[()] = _Task(context)
@@ -90,16 +88,17 @@ class CallbackTree:
     def _described(self, path: tuple[int, ...]) -> tuple[str, int]:
         """Return the name and the number of parts of a bracket or a rung."""
         plan, resource = self._plan, self._resource
-        bracket = cast(Schedule, plan.schedule).brackets[path[0]]
+        bracket = plan.brackets[path[0]]
         if len(path) == 1:
-            return f"bracket s={bracket.label}", len(bracket.rungs)
-        rung = bracket.rungs[path[1]]
+            return f"bracket s={bracket.label}", len(bracket.rounds)
+        rung = bracket.rounds[path[1]]
         name = f"rung n_resources={resource.to_amount(rung.level)}"
-        return name, rung.n_pulls(plan.problem.max_repetitions)
+        return name, plan.fits_of(rung) or 0
 
     def context_of(self, pull: Pull) -> CallbackContext:
         """Return the context of a pull with its ancestors, but without their other tasks."""
-        task = self._task_of(self._plan.path_of(pull))
+        plan = self._plan
+        task = self._task_of(plan.of_policy.position(pull) if plan.has_rungs else ())
         task.n_begun += 1
         context = task.context.subcontext(
             task_name="candidate-split-evaluation", task_id=task.n_begun - 1

@@ -15,7 +15,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._types import Policy
+from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.search._formatting import counted, seconds_text
 
 FEW_FULL_FITS = 3

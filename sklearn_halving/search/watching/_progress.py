@@ -48,12 +48,13 @@ def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
     """Return the rungs by their paths."""
     parts: dict[tuple[int, ...], Part] = {}
     n_repetitions, n_loops = plan.problem.max_repetitions, plan.n_loops
-    for place, bracket in enumerate(plan.schedule.brackets if plan.schedule else ()):
+    for place, bracket in enumerate(plan.brackets if plan.has_rungs else ()):
         loop = f"loop {bracket.loop}, " if n_loops > 1 else ""
-        for number, rung in enumerate(bracket.rungs):
+        for number, rung in enumerate(bracket.rounds):
             name = f"{loop}bracket {bracket.label}, rung {number}"
-            n_fits, n_splits = rung.n_pulls(n_repetitions), rung.n_splits(n_repetitions)
+            n_splits = rung.n_splits(n_repetitions)
             n_each = n_splits - rung.first_repetition
+            n_fits = rung.n_arms * n_each
             parts[place, number] = Part(name, rung.level, rung.n_arms, n_fits, n_each, n_splits)
     return parts
 
@@ -134,7 +135,7 @@ class Progress(PullObserver):
         for part in self.parts.values():
             self._n_compared[part.level].add(part.n_splits)
         has_deadline = self.deadline < inf
-        at_most = "at most " if self.plan.may_end_early or has_deadline else ""
+        at_most = "at most " if has_deadline or not self.plan.of_policy.is_exact else ""
         self._write(headline(self.plan, at_most))
         if self.n_in_checkpoint:
             line = f"The checkpoint has {counted(self.n_in_checkpoint, 'fit')}"
@@ -156,7 +157,7 @@ class Progress(PullObserver):
         self._count(outcome, is_replayed=is_replayed)
         if is_replayed and self.callbacks.is_watched:
             self._stops |= self.callbacks.replay_pull(pull)
-        path = self.plan.path_of(pull)
+        path = self.plan.of_policy.position(pull) if self.parts else ()
         if path:
             self._part = self.parts[path]
         if self._part is not None:
@@ -248,7 +249,8 @@ class Progress(PullObserver):
         If the policy ranks by level, the largest level counts. In a rung, candidates have a mean
         once they have all its scores, and those with more splits rank before all others.
         """
-        has_rungs, by_level = bool(self._n_compared), self.plan.description.ranks_by_level
+        has_rungs = bool(self._n_compared)
+        by_level = self.plan.of_policy.ranks_by == "level"
         best: tuple[tuple[float, ...], tuple[float, int, int]] = (-inf,), (nan, 0, 0)
         for (level, arm), (total, n) in self._sums.items():
             failed = self._failed.get((level, arm), set())
@@ -319,8 +321,8 @@ def headline(plan: SearchPlan, at_most: str) -> str:
         what = "new candidates" if plan.uses_time else "loops of brackets with new candidates"
         return f"Fitting {what} on up to {n_splits} until the time budget is over"
     text = counted(plan.problem.n_arms, "candidate")
-    if plan.schedule is not None:
-        text += f" in {counted(len(plan.schedule.brackets), 'bracket')} on up to {n_splits}"
+    if plan.has_rungs:
+        text += f" in {counted(len(plan.brackets), 'bracket')} on up to {n_splits}"
     elif plan.makes_candidates:
         text = f"at most {text}, which are created during the search"
     if plan.n_fits is None:

@@ -9,7 +9,7 @@ from sklearn_halving.policies import FiniteHorizonHalving
 from sklearn_halving.policies._successive_halving import promotion_keys
 from sklearn_halving.policies.bases._bracket_play import BracketPlay
 
-(NINE,) = FiniteHorizonHalving(9, 27).schedule(1, 9).brackets
+(NINE,) = FiniteHorizonHalving(9, 27).plan(Problem(max_level=9)).brackets
 """Rungs of 9, 3 and 1 arms at the levels 1, 3 and 9."""
 
 

@@ -33,7 +33,7 @@ NAMED = [(81, 3), (300, 4), (600, 4), (400, 4), (1000, 4), (243, 3), (27, 2), (1
 def rungs_of(policy: object, min_level: int, max_level: int) -> dict[int, Rungs]:
     """Return the rungs of each bracket by its s, as (arms, level)."""
     schedule = policy.schedule(min_level, max_level)
-    return {b.label: [(r.n_arms, r.level) for r in b.rungs] for b in schedule.brackets}
+    return {b.label: [(r.n_arms, r.level) for r in b.rounds] for b in schedule.brackets}
 
 
 def algorithm_1(R: int, p: int, q: int = 1) -> dict[int, Rungs]:
@@ -120,7 +120,7 @@ def test_floor_log(value: int, base: int) -> None:
 @pytest.mark.parametrize("brackets", ["every", [], [5], [-1], [1, 1], [2.7], ["2"], 2, None])
 def test_brackets_are_refused(brackets: object) -> None:
     with pytest.raises(ValueError, match=r"brackets must be .* from 0 to 4, got"):
-        Hyperband(brackets=brackets).schedule(1, 81)
+        Hyperband(brackets=brackets).plan(Problem(max_level=81))
 
 
 @given(st.integers(1, 10**4), st.integers(1, 3000), st.sampled_from([2, 3, 4, 2.5]))
@@ -136,16 +136,16 @@ def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
     with pytest.raises(
         ValueError, match="min_candidates must be at most 81, the candidates of the widest"
     ):
-        Hyperband(min_candidates=82).schedule(1, 81)
+        Hyperband(min_candidates=82).plan(Problem(max_level=81))
 
 
 @given(st.integers(1, 100), st.integers(1, 3**7))
 def test_few_candidates_are_used_whole_and_never_play_a_rung_alone(n: int, R: int) -> None:
     for bracket in Hyperband().schedule(1, R, n_available=n).brackets:
-        widths = [rung.n_arms for rung in bracket.rungs]
+        widths = [rung.n_arms for rung in bracket.rounds]
         assert widths[0] <= n
         assert widths.count(1) <= 1, "one arm has nobody to be compared with before the end"
-        assert bracket.rungs[-1].level == R
+        assert bracket.rounds[-1].level == R
 
 
 def test_halving_rungs_merges_equal_levels() -> None:
@@ -200,7 +200,7 @@ def test_fixed_budget_equals_figure_3_and_keeps_to_the_budget(n: int, extra: int
 
 
 def test_one_arm_needs_no_round() -> None:
-    schedule = SuccessiveHalving(n_arms=1, budget=1).schedule(1, 1)
+    schedule = SuccessiveHalving(n_arms=1, budget=1).plan(Problem(max_level=1))
     assert schedule.n_arms == 1
     assert schedule.n_pulls == 0
 
@@ -259,7 +259,7 @@ def test_finite_horizon_equals_figure_10(n: int, budget: int, R: int, eta: str) 
         assert rungs[-1][1] == R
         return
     with pytest.raises(ValueError, match="The least budget that works is") as refusal:
-        policy.schedule(1, R)
+        policy.plan(Problem(max_level=R))
     least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
     assert figure_10(n, least, R, Fraction(eta)) is not None
     assert figure_10(n, least - 1, R, Fraction(eta)) is None
@@ -326,7 +326,7 @@ def test_no_rung_is_outside_of_the_levels(low: int, more: int, extra: int, facto
     ]
     for policy in [*policies, *with_factor]:
         for bracket in policy.schedule(low, high).brackets:
-            levels = [rung.level for rung in bracket.rungs]
+            levels = [rung.level for rung in bracket.rounds]
             assert levels == sorted(set(levels)), "every rung trains further than the one before"
             assert low <= levels[0]
             assert levels[-1] <= high
