@@ -218,10 +218,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         prepared = own._prepare(check_inputs(own, X, y, params), rng, seed)
         prepared.start()  # raises if the budget is too small
         plan, resource = prepared.plan, prepared.setup.resource
-        at_most = not plan.of_policy.is_exact or self.time_budget is not None
-        table = plan_table(plan, resource, at_most=at_most)
+        table = plan_table(plan, resource)
         if plan.has_rungs:
             add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
+        may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
+        table["at_most"] = may_be_less and not plan.is_endless
         return table
 
     def _prepare(

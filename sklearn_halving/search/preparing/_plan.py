@@ -61,7 +61,7 @@ class SearchPlan:
         return len({bracket.loop for bracket in self.brackets})
 
 
-def plan_table(plan: SearchPlan, resource: Resource, *, at_most: bool) -> pd.DataFrame:
+def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each round. Of endless loops, the first one stands for all."""
     import pandas as pd  # slow to import, and `fit` does not need it
 
@@ -74,7 +74,6 @@ def plan_table(plan: SearchPlan, resource: Resource, *, at_most: bool) -> pd.Dat
             "n_candidates": pd.NA if plan.uses_time and each.is_open else each.n_arms,
             "n_resources": amount(each.level),
             "n_fits": pd.NA if (n := plan.fits_of(each)) is None else n,
-            "at_most": at_most and not plan.is_endless,
         }
         for bracket in plan.brackets
         for number, each in enumerate(bracket.rounds)
