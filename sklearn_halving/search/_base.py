@@ -384,13 +384,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        statistics = self._table.statistics
         found = Findings(
             self._record,
             self.cv_results_,
             row=getattr(self, "best_index_", None),
             steering=self.refit if isinstance(self.refit, str) else None,
-            n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
+            n_compared=self._table.n_compared,
             probability=getattr(self, "best_probability_", np.nan),
             refit_time=getattr(self, "refit_time_", None),
             lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
@@ -520,8 +519,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if self._table.statistics is not None:
-            self.best_probability_ = self._table.probability(self.best_index_)
+        if self._table.probability is not None:
+            self.best_probability_ = float(self._table.probability[self.best_index_])
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
         """Return the best row of the arm, or the first of the largest level if all are NaN."""
