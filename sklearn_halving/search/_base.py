@@ -41,7 +41,7 @@ from sklearn_halving.search._parameters import (
     FitInputs,
     SharedParameters,
     check_inputs,
-    limits_of,
+    read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
@@ -136,7 +136,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _fit(self, X: object, y: object, params: Params) -> Self:
         """Search, choose, and refit."""
         began = time.monotonic()
-        seconds, limits = limits_of(self)
+        seconds, limits = read_limits(self)
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(
             self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
@@ -201,7 +201,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             False, all of these fits are made, unless candidates have no score because fits failed.
         """
         validate_params(self)
-        limits_of(self)  # raises if one of them cannot be read
+        read_limits(self)  # raises if one of them cannot be read
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would exhaust the iterator cv={self.cv!r} and leave no splits for fit. "

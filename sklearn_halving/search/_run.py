@@ -47,9 +47,9 @@ from sklearn_halving.search.watching._failure_messages import (
     warn_of_first_failures,
 )
 
+# Seconds and number of fits after which a warning says that all fits so far have failed.
 SILENT_SECONDS = 60.0
 N_SILENT = 3
-"""Seconds and number of fits after which a warning says that all fits so far have failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 
