@@ -62,11 +62,6 @@ def check_not_negative(name: str, value: object, advice: str) -> None:
     refuse_unless(holds, name, "be finite and at least 0", repr(value), advice)
 
 
-def check_positive(name: str, value: object, advice: str) -> None:
-    """Raise unless the value is a finite number larger than 0."""
-    check_between(name, value, advice, low=0, high=inf)
-
-
 def check_share(name: str, value: object, advice: str) -> None:
     """Raise unless the value is larger than 0 and at most 1."""
     holds = 0 < _number(value) <= 1
@@ -106,7 +101,7 @@ def at_least(least: int) -> Rule:
 
 Count = Annotated[int, Rule(check_count)]
 CountOrZero = Annotated[int, at_least(0)]
-Positive = Annotated[float, Rule(check_positive)]
+Positive = Annotated[float, between(0, inf)]
 NotNegative = Annotated[float, Rule(check_not_negative)]
 Share = Annotated[float, Rule(check_share)]
 

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
-import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
-import types
-from collections.abc import Iterator
-from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -103,34 +98,6 @@ def test_tests_mirror_the_folders_of_the_package() -> None:
         return {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")}
 
     assert folders(ROOT / "tests") == folders(ROOT / PACKAGE)
-
-
-def public_modules() -> Iterator[types.ModuleType]:
-    package = importlib.import_module(PACKAGE)
-    yield package
-    for info in pkgutil.iter_modules(package.__path__, f"{PACKAGE}."):
-        if info.ispkg and info.name != f"{PACKAGE}.execution":
-            yield importlib.import_module(info.name)
-
-
-@pytest.mark.parametrize("module", list(public_modules()), ids=lambda module: module.__name__)
-def test_public_names_are_documented(module: types.ModuleType) -> None:
-    for name in module.__all__:
-        value = getattr(module, name)
-        if inspect.isclass(value) or inspect.isfunction(value):
-            assert value.__doc__, f"{name} has no docstring"
-            has_example = "Examples\n" in inspect.cleandoc(value.__doc__)
-            assert has_example or is_record(value), f"{name} has no Examples"
-
-
-def is_record(value: object) -> bool:
-    """Return whether an example would repeat the fields: of protocols, errors and records."""
-    if not inspect.isclass(value):
-        return False
-    if issubclass(value, BaseException) or getattr(value, "_is_protocol", False):
-        return True
-    methods = [n for n, m in vars(value).items() if inspect.isfunction(m) and n[0] != "_"]
-    return (is_dataclass(value) or issubclass(value, tuple)) and not methods
 
 
 def test_version_is_that_of_the_metadata() -> None:

@@ -47,11 +47,6 @@ def test_workflows_run_every_part_of_ci_run_on_linux():
     assert sorted(in_workflow) == sorted({a or b for a, b in known})
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/**/*.yml")), ids=lambda path: path.name)
-def test_workflows_and_templates_are_yaml(path):
-    assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
-
-
 def test_the_address_of_the_repository_stands_in_one_place():
     """It is a placeholder until there is an address: nobody invents one."""
     if not (ROOT / ".git").exists():

@@ -40,16 +40,15 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
 from sklearn_halving.search.reporting._statistics import (
-    ChoiceStatistics,
-    Overlap,
     additive_means,
+    probability_best,
 )
 
 CHUNK = 50  # problems at a time
 MEANS = ("even", "few good", "exponential", "clustered", "normal", "near-duplicates")
 NOISES = ("equal", "unequal", "t")
 SIZES = ((5, 5), (20, 5), (64, 5), (20, 2), (64, 2))  # arms, and pulls for each on average
-WHOLE = Overlap(0.0, 1.0)  # rewards are independent
+WHOLE = 0.0  # overlap of the splits: rewards are independent
 
 
 @dataclass(frozen=True)
@@ -117,14 +116,13 @@ def play(rewards: np.ndarray, n_pulls: int) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def claim_of(
-    group: str, seen: np.ndarray, winner: int, truth: np.ndarray, overlap: Overlap
+    group: str, seen: np.ndarray, winner: int, truth: np.ndarray, overlap: float
 ) -> Claim | None:
     """Return what the search would say of this choice; None if it says nothing."""
     results = {f"split{j}_test_score": column for j, column in enumerate(seen.T)}
     level, no_arm = np.ones(len(seen), dtype=int), np.zeros(len(seen), dtype=bool)
     results["mean_test_score"] = additive_means(seen, ~np.isnan(seen), level, no_arm)
-    statistics = ChoiceStatistics.of(results, "score", level, overlap)
-    probability = float(statistics.probability_best()[winner])
+    probability = float(probability_best(results, "score", level, overlap)[winner])
     if np.isnan(probability):
         return None
     return Claim(group, probability, bool(truth[winner] == truth.max()))
@@ -148,7 +146,7 @@ def simulated(n_runs: int) -> Iterator[Claim]:
                             yield claim
 
 
-def record(n_splits: int) -> Iterator[tuple[str, np.ndarray, Overlap]]:
+def record(n_splits: int) -> Iterator[tuple[str, np.ndarray, float]]:
     """Yield the scores of real models on many splits, shape (n_models, n_splits)."""
     models = [make_pipeline(StandardScaler(), SVC(C=c)) for c in np.logspace(-2, 3, 12)]
     models += [make_pipeline(StandardScaler(), KNeighborsClassifier(k)) for k in (1, 3, 5, 9, 15)]
@@ -162,7 +160,7 @@ def record(n_splits: int) -> Iterator[tuple[str, np.ndarray, Overlap]]:
     for name, (X, y) in sets.items():
         cv = StratifiedShuffleSplit(n_splits, test_size=0.2, random_state=0)
         scores = [cross_validate(model, X, y, cv=cv)["test_score"] for model in models]
-        yield name, np.array(scores), Overlap(0.2 * len(X), 0.8 * len(X))
+        yield name, np.array(scores), 0.25
 
 
 def replayed(n_runs: int, n_splits: int) -> Iterator[Claim]:

@@ -36,9 +36,9 @@ class Fold:
     index type.
     """
 
+    # Row numbers, in the splitter's order.
     train: Rows
     test: Rows
-    """Row numbers, in the splitter's order."""
     order: Rows | None = None
     """Positions in ``train`` by priority: a training subset of n rows consists of the first n.
     None if the resource is not the number of rows."""
@@ -216,18 +216,18 @@ class Outcome:
 
     pull: Pull
     """The pull."""
+    # Scores on the test and the training rows: one number, or one number for each metric.
+    # ``train_scores`` is None unless ``return_train_score=True``.
     test_scores: Scores
     train_scores: Scores | None
-    """Scores on the test and the training rows: one number, or one number for each metric.
-    ``train_scores`` is None unless ``return_train_score=True``."""
     started: float
     """The time when the training started, in seconds since the epoch."""
+    # Time for training and for scoring. If training was continued, only the new part counts.
     fit_seconds: float
     score_seconds: float
-    """Time for training and for scoring. If training was continued, only the new part counts."""
+    # Number of training and test rows.
     n_train: int
     n_test: int
-    """Number of training and test rows."""
     previous_level: int = 0
     """The level of the model whose training was continued; 0 for a fit from scratch."""
     error: str | None = None
@@ -291,9 +291,9 @@ class EvaluationTask:
 
     estimator: Estimator
     """Cloned for every arm."""
+    # The data as passed by the user; y may be None.
     X: object
     y: object
-    """The data as passed by the user; y may be None."""
     candidates: Candidates
     """The parameters of each arm."""
     splits: Folds
@@ -302,10 +302,10 @@ class EvaluationTask:
     """The resource, which defines the meaning of a level."""
     scorer: Scorer
     """A scorer, or scikit-learn's container of several scorers."""
+    # Parameters for fitting and scoring. Parameters with one entry per row are indexed with the
+    # rows in use.
     fit_params: Params = field(default_factory=dict)
     score_params: Params = field(default_factory=dict)
-    """Parameters for fitting and scoring. Parameters with one entry per row are indexed with the
-    rows in use."""
     return_train_score: bool = False
     error_score: float | str = np.nan
     """The score of a fit that fails."""

@@ -285,7 +285,9 @@ class RaceGame:
     def scores(self) -> Iterable[ScoresAtLevel]:
         """Yield the means at the largest level, and the rewards at the screening level."""
         failed = self.failed - self.full.keys()
-        tables = [(self.top, dict(self.leaderboard.means()) | dict.fromkeys(failed, np.nan))]
+        board = self.leaderboard
+        means = dict(zip(board.arms.tolist(), board.adjusted.tolist(), strict=True))
+        tables = [(self.top, means | dict.fromkeys(failed, np.nan))]
         if self.low is not None:
             tables.append((self.low, self.screened))
         for level, rewards in tables:

@@ -31,6 +31,7 @@ from sklearn_halving.policies.bases._planned_pulls import (
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._noise_estimates import (
+    DEFAULT_SHRINKAGE,
     Estimates,
     checked_variances,
     errors_in_play,
@@ -40,7 +41,6 @@ from sklearn_halving.policies.noise._noise_estimates import (
 )
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
-DEFAULT_SHRINKAGE = 3.0
 
 VERY_FEW_ARMS, FEWER_ARMS, FEW_ARMS = 3, 5, 16
 """Numbers of arms up to which pulls on common splits are shared more evenly."""
@@ -140,7 +140,7 @@ class LikelihoodAllocation:
     def _shrinkage(self) -> float:
         if self.shrinkage is not None:
             return self.shrinkage
-        return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else 3.0
+        return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else DEFAULT_SHRINKAGE
 
 
 def _rank(likelihood: FloatArray, mean: FloatArray, alive: BoolArray) -> FloatArray:

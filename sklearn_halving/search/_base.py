@@ -42,7 +42,7 @@ from sklearn_halving.search._parameters import (
     FitInputs,
     SharedParameters,
     check_inputs,
-    limits_of,
+    read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
@@ -137,7 +137,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _fit(self, X: object, y: object, params: Params) -> Self:
         """Search, choose, and refit."""
         began = time.monotonic()
-        seconds, limits = limits_of(self)
+        seconds, limits = read_limits(self)
         inputs = check_inputs(self, X, y, params)
         callbacks = CallbackTree.begin(
             self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
@@ -205,7 +205,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             played until the ``time_budget`` is over, they are those of one loop.
         """
         validate_params(self)
-        limits_of(self)  # raises if one of them cannot be read
+        read_limits(self)  # raises if one of them cannot be read
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would exhaust the iterator cv={self.cv!r} and leave no splits for fit. "
@@ -389,13 +389,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        statistics = self._table.statistics
         found = Findings(
             self._record,
             self.cv_results_,
             row=getattr(self, "best_index_", None),
             steering=self.refit if isinstance(self.refit, str) else None,
-            n_compared=0 if statistics is None else int(np.isfinite(statistics.mean).sum()),
+            n_compared=self._table.n_compared,
             probability=getattr(self, "best_probability_", np.nan),
             refit_time=getattr(self, "refit_time_", None),
             lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
@@ -524,8 +523,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if self._table.statistics is not None:
-            self.best_probability_ = self._table.probability(self.best_index_)
+        if self._table.probability is not None:
+            self.best_probability_ = float(self._table.probability[self.best_index_])
 
     def _row_of(self, arm: int, run: Run, metric: str) -> int:
         """Return the best row of the arm, or the first of the largest level if all are NaN."""

@@ -16,7 +16,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import indexable
 
 from sklearn_halving import _typing as t
-from sklearn_halving._checks import check_whole
+from sklearn_halving._checks import LARGEST_WHOLE
 from sklearn_halving._typing import Params, Refit, Scorer
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -27,7 +27,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
 
-COUNT = Interval(Integral, 1, None, closed="left")
+COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 AMOUNT = [POSITIVE, str, None]
 """Constraints of an amount of resource, or of a time."""
@@ -124,8 +124,6 @@ def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
-COUNTS = ("n_candidates", "n_fits", "n_loops", "fits_in_flight")
-"""Parameters that are whole numbers. scikit-learn takes True for 1, and numbers of any size."""
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
 
 
@@ -241,11 +239,8 @@ def read_bytes(name: str, value: int | str | None) -> int | None:
     return n_bytes
 
 
-def limits_of(search: SharedParameters) -> tuple[float, PullLimits]:
-    """Return the seconds that a search may take, and the limits of a pull; check all counts."""
-    for name in COUNTS:
-        if isinstance(value := getattr(search, name, None), Integral):
-            check_whole(name, value, "Use a number such as 50.")
+def read_limits(search: SharedParameters) -> tuple[float, PullLimits]:
+    """Return the seconds that a search may take, and the limits of a pull."""
     budget = read_seconds("time_budget", search.time_budget)
     seconds = read_seconds("fit_timeout", search.fit_timeout)
     memory = read_bytes("memory_limit", search.memory_limit)

@@ -20,6 +20,7 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._protocol import Believes, Guarantees, PlaysStages, StopsEarly
 from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.policies.bases._parameter_checks import is_outside
+from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
@@ -27,10 +28,10 @@ from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._setup import Prepared
 from sklearn_halving.search.preparing._space import first_of_each, n_different
 from sklearn_halving.search.reporting._statistics import (
-    ChoiceStatistics,
-    Overlap,
     add_standard_errors,
     additive_means,
+    overlap_of,
+    probability_best,
 )
 from sklearn_halving.search.reporting._tables import (
     Means,
@@ -46,9 +47,9 @@ from sklearn_halving.search.watching._failure_messages import (
     warn_of_first_failures,
 )
 
+# Seconds and number of fits after which a warning says that all fits so far have failed.
 SILENT_SECONDS = 60.0
 N_SILENT = 3
-"""Seconds and number of fits after which a warning says that all fits so far have failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 
@@ -226,16 +227,12 @@ class ResultTable:
 
     cv_results: CvResults
     """The attribute ``cv_results_``."""
-    statistics: ChoiceStatistics | None = None
-    """Statistics of the choice, from scores; None if the choice is that of a model."""
+    probability: FloatArray | None = None
+    """The probability that each row is the best; None if the choice is that of a model."""
+    n_compared: int = 0
+    """Number of rows among which the choice is uncertain."""
     belief: Belief | None = None
     """What a policy with a model believes; None for other policies."""
-
-    def probability(self, row: int) -> float:
-        """Return the probability that a row is the best; NaN if it is not known."""
-        if self.statistics is None or np.isnan(self.statistics.mean[row]):
-            return np.nan
-        return float(self.statistics.probability_best()[row])
 
 
 def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
@@ -261,15 +258,16 @@ def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
     mean = np.full(len(rows), np.nan)
     if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
         mean[index] = results[name][index]
-    overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
-    compared = results | {name: mean}
-    return ResultTable(results, ChoiceStatistics.of(compared, run.metric, rows.level, overlap))
+    overlap = overlap_of(run.outcomes, run.prepared.setup.splits.n_rows)
+    probability = probability_best(results | {name: mean}, run.metric, rows.level, overlap)
+    probability[np.isnan(mean)] = np.nan
+    return ResultTable(results, probability, int(np.isfinite(mean).sum()))
 
 
-def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, Overlap]:
+def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, float]:
     """Return the columns with standard errors, and the overlap of the splits."""
     results = make_cv_results(run.task, run.outcomes, rows, run.comparable_means(rows))
-    overlap = Overlap.of(run.outcomes, run.prepared.setup.splits.n_rows)
+    overlap = overlap_of(run.outcomes, run.prepared.setup.splits.n_rows)
     add_standard_errors(results, overlap)
     return results, overlap
 
@@ -279,17 +277,17 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     (results, overlap), metric = _with_errors(run, rows), run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        has_enough = 2 * results["n_fits"] >= results["n_fits"].max()
+        has_enough = has_enough_splits(results["n_fits"])
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
-    statistics = ChoiceStatistics.of(compared, metric, rows.level, overlap)
+    probability = probability_best(compared, metric, rows.level, overlap)
     is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
-    results["probability_best"] = np.where(is_compared, statistics.probability_best(), np.nan)
+    probability = results["probability_best"] = np.where(is_compared, probability, np.nan)
     is_winner = rows.arm == run.best_arm
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
         # The policy may choose another candidate, for example if it ignores earlier stages.
         group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
         results[f"rank_test_{metric}"] = ranks(results[mean], group)
-    return ResultTable(results, statistics)
+    return ResultTable(results, probability, int(np.isfinite(compared[mean]).sum()))
 
 
 def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:

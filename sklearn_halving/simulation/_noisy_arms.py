@@ -139,9 +139,9 @@ class NormalArms(DrawnArms):
     """Drawn arms with normal rewards."""
 
     randomness: Randomness
+    # Each has shape ``(n_problems, n_arms)``.
     values: FloatArray
     sds: FloatArray
-    """Each has shape ``(n_problems, n_arms)``."""
     max_level: int
 
     def rewards(self, problem: IntArray, pulls: Pulls) -> FloatArray:

@@ -147,9 +147,9 @@ class Reshuffles:
     """A splitter of one block, which is copied and given a ``random_state``."""
     seed: np.random.SeedSequence
     """The seed of the stream."""
+    # The data.
     X: object
     y: object
-    """The data."""
     params: Params
     """Parameters of ``split``."""
     block_length: int

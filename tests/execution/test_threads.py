@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import pytest
 from joblib import cpu_count, parallel_config
 from sklearn.datasets import make_classification
@@ -233,14 +232,3 @@ def test_a_thread_limits_no_other() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(fit).result() == ({2}, {1})
     assert (threads("blas"), threads("openmp")) == ({2}, {2})
-
-
-def test_results_do_not_depend_on_the_number_of_workers() -> None:
-    space = {"max_features": np.linspace(0.1, 1, 9)}
-    one, two = (
-        search(RandomForestClassifier(5, n_jobs=-1), space, n_jobs=n_jobs, refit="score").fit(X, Y)
-        for n_jobs in (1, 2)
-    )
-    np.testing.assert_array_equal(
-        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
-    )

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import loguniform
-from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from doubles import Known
-from plotting.searches import hyperband, noisy_score, variance_halving
+from plotting.searches import hyperband, variance_halving
 from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, PullsDisplay
-from sklearn_halving.plotting._drawing import candidate_labels, value_texts
 
 
 def test_candidates_are_in_the_order_of_ranks(halving) -> None:
@@ -165,39 +162,3 @@ def test_one_candidate_that_diverged_does_not_rule_the_axis() -> None:
 
 
 # -------------------------------------------------------------------------------- labels
-
-
-def test_labels_say_what_differs() -> None:
-    params = [{"svc__C": 1.0, "svc__kernel": "rbf"}, {"svc__C": 10.0, "svc__kernel": "rbf"}]
-    assert candidate_labels([0, 7], params) == ["C=1  #0", "C=10  #7"]
-    assert candidate_labels([3], params[:1]) == ["C=1, kernel=rbf  #3"]
-
-
-def test_step_of_a_pipeline_as_parameter() -> None:
-    pipeline = Pipeline([("model", Known())])
-    space = {"model": [Known(0.1), DecisionTreeClassifier(), Known(0.3)]}
-
-    def score(estimator, X, y):
-        model = estimator[-1]
-        return noisy_score(model, X, y) if isinstance(model, Known) else 0.0
-
-    search = variance_halving(space, estimator=pipeline, scoring=score)
-    display = ParameterDisplay.from_estimator(search)
-    names = [text.get_text() for text in display.ax_.get_xticklabels()]
-    assert names == ["DecisionTreeClassifier", "Known(quality=0.1)", "Known(quality=0.3)"]
-
-
-def test_values_that_differ_in_the_middle_stay_apart() -> None:
-    texts = value_texts(["x" * 15 + "a" + "y" * 20, "x" * 15 + "b" + "y" * 20])
-    assert len(set(texts)) == 2
-
-
-def test_short_log_axis_has_plain_numbers() -> None:
-    search = variance_halving([0.02, 0.03, 0.05, 0.1, 0.2, 0.5])
-    display = ParameterDisplay.from_estimator(search, scale="log")
-    display.figure_.canvas.draw()
-    low, high = display.ax_.get_xlim()
-    ticks = zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True)
-    texts = [text.get_text() for place, text in ticks if low <= place <= high]
-    assert texts == ["0.02", "0.05", "0.1", "0.2", "0.5"]
-    assert not any(text.get_text() for text in display.ax_.get_xticklabels(minor=True))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sklearn_halving.plotting import RegretDisplay
-from sklearn_halving.plotting._candidates import _leaders_of_pulls, _leaders_of_rungs
 
 SEARCHES = ["rungs", "adaptive", "grid", "halving", "gap", "ucb", "metrics", "failing_rungs"]
 
@@ -44,25 +42,3 @@ def test_wrong_choices(halving) -> None:
         RegretDisplay.from_estimator(halving, quantity="loss")
     with pytest.raises(ValueError, match="does not have; use cost='fits'"):
         RegretDisplay.from_estimator(halving, cost="resources")
-
-
-def history_of(candidates: np.ndarray, scores: np.ndarray, levels: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame({"candidate": candidates, "score": scores, "n_resources": levels})
-
-
-def test_leader_of_rungs_has_all_its_splits_and_the_most_resource() -> None:
-    nan = float("nan")
-    #                    0 done at 1;  2 better;  1 NaN;     0 at 3, first split, second
-    candidates = np.array([0, 0, 2, 2, 1, 1, 0, 0])
-    levels = np.array([1, 1, 1, 1, 1, 1, 3, 3])
-    scores = np.array([0.5, 0.7, 0.9, 0.8, 1.0, nan, 0.1, 0.2])
-    found = _leaders_of_rungs(history_of(candidates, scores, levels))
-    assert found.tolist() == [-1, 0, 0, 2, 2, 2, 2, 0]
-
-
-def test_leader_of_pulls_is_not_a_lucky_first_split() -> None:
-    scores = np.array([0.98, 1.0, 0.98, 0.2, 0.98])
-    candidates = np.array([0, 1, 0, 2, 0])
-    # Mean of all 0.828: 0 has (2.94 + 0.828) / 4 = 0.942, and 1 has (1 + 0.828) / 2 = 0.914.
-    found = _leaders_of_pulls(history_of(candidates, scores, np.zeros(5)))
-    assert found.tolist() == [0, 1, 1, 0, 0]

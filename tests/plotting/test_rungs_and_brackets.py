@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import uniform
 
 from doubles import Known
-from plotting.searches import fitted, noisy_score
-from sklearn_halving import AdaptiveSearchCV, BanditSearchCV
+from plotting.searches import fitted
+from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
 
 
@@ -104,12 +104,6 @@ def test_search_without_brackets_has_curves_too() -> None:
     assert axes.get_xlabel() == "n_steps"
 
 
-def test_the_default_resource_of_a_grid_has_its_name() -> None:
-    search = AdaptiveSearchCV(Known(), {"quality": [0.1, 0.5, 0.9, 0.3]}, random_state=0)
-    display = RungDisplay.from_estimator(fitted(search))
-    assert display.ax_.get_xlabel() == "training rows (n_samples)"
-
-
 # ------------------------------------------------------------------------------ brackets
 
 
@@ -124,21 +118,6 @@ def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["bracket 2", "bracket 1", "bracket 0"]
     assert display.ax_.get_xlabel() == "training rows (n_samples)"
-
-
-def test_only_some_of_many_stages_are_labelled() -> None:
-    space = {"quality": np.linspace(0, 1, 20).tolist()}
-    search = fitted(
-        BanditSearchCV(Known(), space, policy="successive_rejects", n_fits=80, scoring=noisy_score)
-    )
-    display = BracketDisplay.from_estimator(search)
-    stage = search.cv_results_["stage"]
-    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
-    assert display.lanes[0].n_candidates.tolist() == expected
-    assert len(expected) > 12
-    assert len(display.ax_.collections) == 2  # boxes and bands
-    assert len(display.ax_.texts) == 13  # of twelve rungs, and the score
-    display.figure_.canvas.draw()
 
 
 def test_error_says_what_to_use_instead(ucb) -> None:

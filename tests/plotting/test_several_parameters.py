@@ -48,28 +48,10 @@ def test_a_pair_is_that_of_the_most_important_parameters_by_default(search):
     assert {axis.name for axis in display.axes} == set(ranking[:2])
 
 
-class Noted(Known):
-    def __init__(self, note="", seconds=0.0):
-        super().__init__(seconds=seconds)
-        self.note = note
-
-
 def test_the_default_pair_is_one_that_candidates_share():
     spaces = [{"quality": uniform(0, 1)}, {"n_steps": [1, 2], "seconds": [1e-9, 1e-8]}]
     display = ParameterPairDisplay.from_estimator(hyperband(spaces))
     assert {axis.name for axis in display.axes} == {"n_steps", "seconds"}
-
-
-def test_ticks_of_a_pair_do_not_overlap():
-    space = {"note": [f"a_long_name_{i}" for i in range(8)], "seconds": loguniform(1e-9, 1e-7)}
-    ax = ParameterPairDisplay.from_estimator(hyperband(space, Noted()), ("note", "seconds")).ax_
-    ax.figure.canvas.draw()
-    assert {label.get_rotation() for label in ax.get_xticklabels()} == {40}
-    low, high = ax.get_ylim()
-    labels = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
-    heights = [label.get_window_extent().y0 for tick, label in labels if low <= tick <= high]
-    assert len(heights) >= 4
-    assert min(np.diff(heights)) > 15  # pixels
 
 
 def test_a_search_that_is_interrupted_in_its_first_rung_is_drawn():

@@ -72,19 +72,3 @@ def test_it_is_ugap_with_an_estimated_exploration(bounds, seed, n_arms, epsilon)
     game = play(policy, rewards)
     assert game[:2] == (arms, best)
     np.testing.assert_allclose(policy.regret_bounds(game.state), rounds, rtol=1e-9)
-
-
-def test_range_and_epsilon_scale_with_the_rewards() -> None:
-    rewards = np.random.default_rng(0).random((4, 60))
-    plain = play(AdaptiveUGapEb(60, 0.1, reward_range=UNIT), rewards)
-    moved = AdaptiveUGapEb(60, 1.0, reward_range=(-5.0, 5.0))
-    game = play(moved, 10 * rewards - 5)
-    assert game[:2] == plain[:2]
-    widths = [
-        policy.half_width(state)
-        for policy, state in (
-            (AdaptiveUGapEb(60, 0.1, reward_range=UNIT), plain.state),
-            (moved, game.state),
-        )
-    ]
-    np.testing.assert_allclose(10 * widths[0], widths[1])

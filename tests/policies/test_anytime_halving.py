@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,15 +45,6 @@ def test_the_printed_schedule() -> None:
     assert [rung.level for rung in bracket.rounds] == [15, 31, 62, 125]
     added = SuccessiveHalving(16, 1000).plan(Problem(max_level=1000)).brackets[0].rounds
     assert [rung.level for rung in added] == np.cumsum([15, 31, 62, 125]).tolist()
-
-
-def test_too_small_a_budget_names_the_least() -> None:
-    with pytest.raises(ValueError, match="The least budget that works is 64"):
-        InfiniteHorizonHalving(16, 63)
-    with pytest.raises(ValueError, match=r"budget=63 is too small .* works is 64"):
-        DoublingHalving(63).start(Problem(16, 1, 100))
-    with pytest.raises(ValueError, match="n_arms must be at least 1, got 0"):
-        InfiniteHorizonHalving(0, 63)
 
 
 def test_doubling_by_hand() -> None:

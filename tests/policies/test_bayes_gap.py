@@ -280,25 +280,6 @@ def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
 # --------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
-        ({"pulls_in_flight": 0}, "pulls_in_flight must be at least 1"),
-        ({"epsilon": -0.1}, "epsilon must be finite and at least 0, got -0.1"),
-        ({"noise_variance": 0.0}, "noise_variance must be finite and larger than 0"),
-        ({"split_variance": np.nan}, "split_variance must be"),
-        ({"acquisition": "ucb"}, "acquisition must be one of 'bayesgap'"),
-        ({"beta": "theory"}, "beta must be 'effective', 'printed' or a number above 0, got"),
-        ({"beta": 0.0}, "or a number above 0, got 0.0"),
-        ({"recommendation": "best"}, "recommendation must be one of"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(options, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        BayesGap(**{"n_pulls": 5, **options})
-
-
 def test_a_prior_mean_of_another_size_is_refused() -> None:
     with pytest.raises(ValueError, match="one for each of the 4 arms"):
         BayesGap(5, prior_mean=[0.0, 1.0]).start(Problem(4))

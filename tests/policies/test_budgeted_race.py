@@ -116,22 +116,6 @@ def test_workers_do_not_wait(n_workers):
     assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
 
 
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_decisions_depend_on_the_told_times_alone(n_workers):
-    found = play(40.0, n_workers=n_workers)
-    policy = timed(n_workers, 1.25)
-    state, asked = policy.start(Problem(5000, LOW, TOP, len(SPLITS))), []
-    quality = np.random.default_rng(0).random(5000)
-    for n_told, (pull, seconds, left) in enumerate(found.log):
-        policy.is_finished(state)
-        asked += policy.ask(state, n_workers - (len(asked) - n_told)).each()
-        policy.record_time(state, pull, seconds, left, n_workers)
-        noise = 0.01 * np.random.default_rng([0, *pull]).standard_normal()
-        policy.tell(state, Pulls.of(pull), np.array([quality[pull.arm] + noise]))
-    assert asked == found.pulls
-    assert policy.recommend(state) == found.arm
-
-
 def test_more_time_goes_on_where_the_play_ended():
     policy = timed(1, 0.0)
     state = policy.start(Problem(500, LOW, TOP, 5))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from games import bernoulli, play
-from sklearn_halving.policies import LUCB, LilUCB, Problem
+from sklearn_halving.policies import LUCB, LilUCB
 from sklearn_halving.policies._upper_confidence import confidence_of_a_bound
 
 UNIT = (0.0, 1.0)
@@ -111,14 +111,3 @@ def test_where_the_cap_or_the_splits_end_it_there_is_no_confidence(make: type) -
     assert np.bincount(exhausted.arms).tolist() == [20, 20, 20]
     assert not policy.is_confident(exhausted.state)
     assert capped.best == exhausted.best == 1
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(
-        ValueError, match="variant must be one of 'theory', 'heuristic', got 'fast'"
-    ):
-        LilUCB(variant="fast")
-    with pytest.raises(ValueError, match="LUCB needs rewards of a known range"):
-        LUCB().start(Problem(3))
-    with pytest.raises(ValueError, match="delta must be larger than 0"):
-        LUCB(0.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from games import bernoulli, play
-from sklearn_halving.policies import EXP3, Problem
+from sklearn_halving.policies import EXP3
 
 UNIT = (0.0, 1.0)
 
@@ -28,11 +28,6 @@ def test_weights_are_those_of_a_plain_loop() -> None:
     assert not game.state.memory.in_flight
 
 
-def test_the_default_gamma_is_that_of_the_bound() -> None:
-    assert EXP3(1000)._gamma(5) == math.sqrt(5 * math.log(5) / ((math.e - 1) * 1000))
-    assert EXP3(2)._gamma(5) == 1.0
-
-
 def test_the_regret_is_below_the_bound_and_falls() -> None:
     means = np.array([0.5, 0.6, 0.9, 0.4])
     regret = {}
@@ -48,10 +43,3 @@ def test_it_changes_its_mind_when_rewards_change() -> None:
     rewards = np.full((2, 4000), 0.5)
     rewards[0, :60], rewards[0, 60:] = 1.0, 0.0
     assert np.bincount(play(EXP3(3000, reward_range=UNIT), rewards).arms)[1] > 2000
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="gamma must be larger than 0 and at most 1, got 0"):
-        EXP3(10, 0)
-    with pytest.raises(ValueError, match="EXP3 needs rewards of a known range"):
-        EXP3(10).start(Problem(3))

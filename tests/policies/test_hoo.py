@@ -147,22 +147,3 @@ def test_pulls_in_flight_go_to_different_cells() -> None:
     assert sorted(x.tolist()) == [0.125, 0.25, 0.375, 0.625, 0.75, 0.875]
     policy.tell(state, Pulls(*(np.concatenate(c) for c in zip(*asked, strict=True))), np.ones(6))
     assert not policy.is_finished(state)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_pulls": 0}, "n_pulls must be at least 1, got 0"),
-        ({"n_pulls": 9, "n_dimensions": 0}, "n_dimensions must be at least 1, got 0"),
-        ({"n_pulls": 9, "n_dimensions": 1.5}, "n_dimensions must be a whole number, got 1.5"),
-        ({"n_pulls": 9, "nu1": 0}, "nu1 must be finite and larger than 0"),
-        ({"n_pulls": 9, "rho": 1.0}, "rho must be larger than 0 and smaller than 1, got 1.0"),
-        (
-            {"n_pulls": 9, "variant": "fast"},
-            "variant must be one of 'truncated', 'basic', got 'fast'",
-        ),
-    ],
-)
-def test_bad_parameters(params: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        HOO(**params)

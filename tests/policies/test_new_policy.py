@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -123,28 +122,3 @@ def test_a_new_policy_is_short_and_its_tests_pass(copy: Path) -> None:
     printed = outcome_of(copy)
     assert " passed" in printed, printed
     assert "SequentialHalving" not in printed, printed  # names of tests that fail
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("added", "messages"),
-    [
-        ([], ["SequentialHalving.* must be listed in .*policies/__init__.py"]),
-        (
-            ["sklearn_halving/policies/__init__.py"],
-            [
-                "SequentialHalving.*: found in .* without an entry in CASES",
-                "SequentialHalving must have a name in search/_bandit.py",
-                "docs/policies.md must have one row for SequentialHalving",
-                "without an entry in docs/api/.*SequentialHalving",
-            ],
-        ),
-    ],
-    ids=["only the file", "not on the pages"],
-)
-def test_tests_name_what_was_forgotten(copy: Path, added: list[str], messages: list[str]) -> None:
-    for name in added:
-        add_line(copy, name)
-    printed = outcome_of(copy)
-    for message in messages:
-        assert re.search(message, printed), printed

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, Hyperband, Problem, Pulls
@@ -54,22 +53,6 @@ def test_problems_of_a_batch_may_differ() -> None:
     assert NINE.recommend(state).tolist() == [7, 8, NO_ARM, 8]
 
 
-def test_a_rung_in_which_every_arm_failed_decides_nothing() -> None:
-    """The first arms go on, up to the number of the next rung."""
-    state = NINE.start(nine())
-    tell_rung(NINE, state, np.full(9, NAN))
-    assert tell_rung(NINE, state, np.arange(9.0)).arm.tolist() == [0, 1, 2]
-    assert tell_rung(NINE, state, np.arange(9.0)).arm.tolist() == [2]
-    assert NINE.recommend(state) == 2
-
-
-def test_a_split_on_which_every_arm_failed_says_nothing() -> None:
-    state = NINE.start(nine(n_splits=3))
-    pulls = NINE.ask(state, 1000)
-    NINE.tell(state, pulls, np.where(pulls.repetition == 1, NAN, pulls.arm.astype(float)))
-    assert set(NINE.ask(state, 1000).arm.tolist()) == {6, 7, 8}
-
-
 # ----------------------------------------------------------------------- rule of promotion
 
 
@@ -95,53 +78,6 @@ def test_larger_means_first_then_the_first_of_equal_arms_then_the_tie_break(
 
 
 # ---------------------------------------------------------- whole searches with many NaN
-
-POLICIES = [
-    (Hyperband(), Problem(Hyperband().plan(Problem(max_level=27)).n_arms, 1, 27, 2)),
-    (Hyperband(factor=2), Problem(Hyperband(factor=2).plan(Problem(max_level=16)).n_arms, 1, 16, 1)),
-]
-
-
-def table_of(seed: int, nan_share: float, problem: Problem) -> np.ndarray:
-    """Return rewards of shape (n_arms, max_level + 1, n_splits)."""
-    rng = np.random.default_rng(seed)
-    shape = problem.n_arms, problem.max_level + 1, problem.max_repetitions
-    return np.where(rng.random(shape) < nan_share, NAN, rng.integers(4, size=shape) / 4.0)
-
-
-def play(policy: Any, problem: Problem, table: np.ndarray, size: int) -> tuple[set, int]:
-    state, done = policy.start(problem), []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, size)
-        done += pulls.each()
-        policy.tell(state, pulls, table[pulls.arm, pulls.level, pulls.repetition])
-    return set(done), int(policy.recommend(state))
-
-
-@pytest.mark.parametrize(("policy", "problem"), POLICIES)
-@given(seed=st.integers(0, 2**16), nan_share=st.sampled_from([0.3, 0.6, 0.9]))
-@settings(max_examples=15)
-def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
-    policy: Any, problem: Problem, seed: int, nan_share: float
-) -> None:
-    table = table_of(seed, nan_share, problem)
-    arms = defaultdict(set)
-    pulled, _ = play(policy, problem, table, 1000)
-    schedule = policy.schedule(problem.min_level, problem.max_level)
-    bracket_of_arm = schedule.bracket_of_arm()
-    for arm, level, _ in pulled:
-        arms[int(bracket_of_arm[arm]), level].add(arm)
-    for place, bracket in enumerate(schedule.brackets):
-        known = set(np.flatnonzero(bracket_of_arm == place).tolist())
-        for rung in bracket.rounds:
-            here = arms[place, rung.level]
-            assert here <= known
-            assert len(here) == min(rung.n_arms, len(known))
-            rewards = table[sorted(here), rung.level]
-            works = ~np.isnan(rewards).all(axis=0)
-            means = rewards[:, works if works.any() else slice(None)].mean(axis=-1)
-            means_of = dict(zip(sorted(here), means.tolist(), strict=True))
-            known = {arm for arm in here if not math.isnan(means_of[arm])} or here
 
 
 # ------------------------------------------------------------------------ order of play

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, Pulls, SuccessiveRejects
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import Pull
+from sklearn_halving.simulation import GaussianArms, simulate
 
 
 def play(policy: object, rewards: np.ndarray, max_repetitions: int | None = None) -> tuple:
@@ -46,27 +47,6 @@ def test_phases_never_exceed_the_budget(n_arms: int, extra: int) -> None:
     assert (lengths[-1] - 1) * log_bar * 2 < extra <= lengths[-1] * log_bar * 2
 
 
-def test_of_equal_arms_the_larger_is_rejected() -> None:
-    plans, best, _ = play(SuccessiveRejects(30), np.ones((3, 30)))
-    assert set(plans[-1].arm.tolist()) == {0, 1}
-    assert best == 0
-
-
-def test_arms_with_few_splits_stop_there() -> None:
-    plans, best, _ = play(SuccessiveRejects(100), np.eye(4)[:, [0, 1, 2, 3, 3]], 5)
-    assert max(int(pulls.repetition.max()) for pulls in plans) == 4
-    assert best == 3
-
-
-@pytest.mark.parametrize("policy", [SuccessiveRejects, AnytimeSuccessiveRejects])
-def test_too_small_a_budget_names_the_least(policy: type) -> None:
-    least = 11 if policy is SuccessiveRejects else 16
-    with pytest.raises(ValueError, match=f"n_pulls=10 .* budget that works is {least}"):
-        policy(10).start(Problem(10))
-    state = policy(least).start(Problem(10))
-    assert len(policy(least).ask(state, 100)) == 10
-
-
 # ------------------------------------------------------------------------------- anytime
 
 
@@ -96,18 +76,11 @@ def mistakes(policy: object, n_problems: int, seed: int) -> float:
 
     64 arms, counted from 0, so that the best arm has a large variance.
     """
-    rng, arm = np.random.default_rng(seed), np.arange(64)
-    mean = 1 - np.sqrt(arm / 64)
-    variance = np.where(arm % 2 == 0, 0.9 * mean**2 + 0.1, 0.1)
-    mean = mean + rng.normal(0, 0.05, (n_problems, 64))
-    variance = variance * rng.uniform(0.5, 1.5, (n_problems, 64))
-    state = policy.start(Problem(64), batch_shape=(n_problems,))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        noise = np.sqrt(np.take_along_axis(variance, pulls.arm, axis=1))
-        rewards = np.take_along_axis(mean, pulls.arm, axis=1)
-        policy.tell(state, pulls, rewards + noise * rng.normal(size=pulls.arm.shape))
-    return float((policy.recommend(state) != mean.argmax(axis=1)).mean())
+    arm = np.arange(64)
+    means = 1 - np.sqrt(arm / 64)
+    sds = np.sqrt(np.where(arm % 2 == 0, 0.9 * means**2 + 0.1, 0.1))
+    world = GaussianArms(means, sds, mean_sd=0.05, variance_factors=(0.5, 1.5))
+    return simulate(policy, world, n_problems, seed=seed).mistake_probability.value
 
 
 @pytest.mark.parametrize(("n_pulls", "expected"), [(1000, 0.305), (5000, 0.072)])

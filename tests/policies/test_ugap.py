@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import bernoulli, play
-from sklearn_halving.policies import Problem, UGapEb, UGapEc
+from sklearn_halving.policies import UGapEb, UGapEc
 
 UNIT = (0.0, 1.0)
 
@@ -78,16 +78,3 @@ def test_the_regret_is_below_epsilon_as_promised(bounds: str) -> None:
     assert (games.best == 0).mean() <= 0.2
     policy = UGapEc(0.3, 0.2, bounds, reward_range=UNIT)
     assert policy.is_confident(games.state).all()
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="bounds must be one of 'hoeffding', 'bernstein', got"):
-        UGapEb(10, 1.0, "chernoff")
-    with pytest.raises(ValueError, match="epsilon must be finite and at least 0, got -1"):
-        UGapEc(-1.0)
-    with pytest.raises(ValueError, match="delta must be larger than 0 and smaller than 1, got 1"):
-        UGapEc(0.1, 1.0)
-    with pytest.raises(ValueError, match="max_pulls=2 is too small"):
-        UGapEc(0.1, max_pulls=2, reward_range=UNIT).start(Problem(3))
-    with pytest.raises(ValueError, match="UGapEc needs rewards of a known range"):
-        UGapEc(0.1).start(Problem(3))

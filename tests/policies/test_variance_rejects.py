@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from games import play
 from sklearn_halving.policies import Problem, SuccessiveRejects, VarianceRejects
@@ -46,10 +45,3 @@ def mistakes(policy: object, n_problems: int) -> float:
 
 def test_it_makes_fewer_mistakes_where_variances_differ() -> None:
     assert mistakes(VarianceRejects(1200), 600) < 0.8 * mistakes(SuccessiveRejects(1200), 600)
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="gamma must be finite and at least 0, got -1"):
-        VarianceRejects(10, -1)
-    with pytest.raises(ValueError, match=r"n_pulls=5 is too small .* works is 6"):
-        VarianceRejects(5).start(Problem(5))

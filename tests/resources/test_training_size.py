@@ -116,21 +116,6 @@ def test_groups_come_first_only_if_a_class_needs_them(columns, n_rows, seed):
             held[key] += 1
 
 
-@given(y=labels, seed=seeds, data=st.data())
-def test_training_rows_are_nested_and_in_the_order_of_the_fold(y, seed, data):
-    order = order_of(y, seed=seed)
-    train = np.array(data.draw(st.permutations(range(100, 100 + len(y)))))
-    place = {row: i for i, row in enumerate(train)}
-    smaller = np.array([], dtype=int)
-    for level in range(1, len(y)):
-        rows = training_rows(train, order, level)
-        assert len(rows) == level
-        assert np.all(np.diff([place[row] for row in rows]) > 0)
-        assert set(smaller) < set(rows)
-        smaller = rows
-    assert training_rows(train, order, len(y)) is train
-
-
 def test_training_rows_are_those_that_rank_first():
     order = np.array([2, 0, 1])
     np.testing.assert_array_equal(training_rows(np.array([7, 9, 8]), order, 1), [8])

@@ -10,7 +10,6 @@ from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from search.common import Known, data
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search.preparing._splits import EarlyRungs
 
 VALUES = {"value": uniform(0, 1)}
 
@@ -45,18 +44,6 @@ def test_as_many_splits_as_have_ten_rows_of_the_rarest_class_are_used():
     assert np.bincount(y).tolist() == [980, 20]  # four in each fold
     early, _ = splits_of_rungs(search(cv=5, n_candidates=17).fit(X, y))
     assert early == [0, 1, 2]
-
-
-def test_many_splits_are_not_all_looked_at():
-    class Tests(list):
-        def __getitem__(self, place):
-            looked_at.append(place.stop)
-            return super().__getitem__(place)
-
-    looked_at, classes = [], np.arange(1000) % 2
-    tests = Tests(np.arange(50 * i, 50 * (i + 1)) for i in range(20))
-    early = EarlyRungs.of(np.zeros((1000, 1)), classes, classes, tests, are_drawn=True)
-    assert early.n_telling == max(looked_at) == 2
 
 
 def test_if_rows_are_ordered_early_rungs_use_the_latest_split():

@@ -15,7 +15,6 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search.preparing import _space
 from tests.search.common import FITS, Recording, numbered
 
 TREE = DecisionTreeClassifier(random_state=0)
@@ -102,13 +101,6 @@ def test_one_or_two_candidates_are_searched_as_by_grid_search(grid):
     for key in ("params", "mean_test_score", "std_test_score", "rank_test_score"):
         assert list(ours.cv_results_[key]) == list(theirs.cv_results_[key])
     assert ours.best_index_ == theirs.best_index_
-
-
-def test_nothing_is_left_out_of_a_large_grid_with_duplicates(monkeypatch):
-    monkeypatch.setattr(_space, "MAX_VALUES", 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        HyperbandSearchCV(Recording(), {"value": [1, 1, 2, 3]}).plan(*numbered(90))
 
 
 def test_iterations_have_the_same_plan_in_their_units():

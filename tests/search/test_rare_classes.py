@@ -12,25 +12,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
-from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestNeighbors
-from sklearn.svm import LinearSVC
 
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 NEEDED = 6
-
-
-def binary(share):
-    """Return data with this share of the first class."""
-    return make_classification(
-        1500, 12, n_informative=5, weights=[share], flip_y=0, random_state=0
-    )
 
 
 class Oversampling(GaussianNB):
@@ -40,24 +29,6 @@ class Oversampling(GaussianNB):
         for label in np.unique(y):
             NearestNeighbors(n_neighbors=6).fit(X[y == label]).kneighbors(X[y == label])
         return super().fit(X, y)
-
-
-GRID = {"estimator__C": np.geomspace(1e-4, 1e3, 40).tolist()}
-
-
-@pytest.mark.parametrize(
-    ("space", "share"), [(GRID, 0.985), ({"estimator__C": loguniform(1e-4, 1e3)}, 0.97)]
-)
-def test_calibration(space, share):
-    search = HyperbandSearchCV(
-        CalibratedClassifierCV(LinearSVC(), cv=5),
-        space,
-        n_candidates=40,
-        scoring="neg_log_loss",
-        random_state=0,
-    ).fit(*binary(share))
-    assert search.history_["n_resources"].nunique() == 3
-    assert not search.history_["failed"].any()
 
 
 MODELS = {
@@ -93,20 +64,6 @@ def test_models_that_need_rows_of_each_class(name):
         random_state=0,
     ).fit(X, y)
     assert search.history_["n_resources"].nunique() > 1
-    assert not search.history_["failed"].any()
-
-
-def test_labels_of_several_outputs():
-    X, y = binary(0.97)
-    labels = np.column_stack([y, np.roll(y, 1), np.arange(len(y)) % 2])
-    search = HyperbandSearchCV(
-        MultiOutputClassifier(Oversampling()),
-        {"estimator__var_smoothing": loguniform(1e-9, 1e-1)},
-        n_candidates=24,
-        scoring="accuracy",
-        random_state=0,
-    ).fit(X, labels)
-    assert search.history_["n_resources"].min() < 200
     assert not search.history_["failed"].any()
 
 

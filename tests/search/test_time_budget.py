@@ -69,10 +69,6 @@ def test_there_is_a_full_fit_to_return(cv, given, n_jobs):
     assert search.best_estimator_.n_rows_ == N
 
 
-def test_if_rows_are_ordered_the_latest_split_comes_first():
-    assert search_of(cv=TimeSeriesSplit(4)).fit(X, Y).history_["split"].iloc[0] == 3
-
-
 @pytest.mark.parametrize(
     ("cv", "seconds"),
     [(5, 0.3), (TimeSeriesSplit(5), 0.3), (ShuffleSplit(2, train_size=0.1), 1.0)],

@@ -40,11 +40,6 @@ def test_normal_numbers_are_normal() -> None:
     assert kstest(numbers, "norm").pvalue > 1e-4
 
 
-def test_a_name_may_not_be_longer_than_what_is_scrambled() -> None:
-    with pytest.raises(ValueError, match="at most 6 whole numbers, got 7"):
-        randomness().uniform(0, 1, 2, 3, 4, 5, 6, 7)
-
-
 def running_means(levels: list[int], n: int) -> np.ndarray:
     """Return running means of n sequences, shape (len(levels), n)."""
     arm = np.arange(n)

@@ -133,27 +133,6 @@ def test_mistakes_of_uniform_allocation_are_those_of_the_normal_distribution() -
     assert result.mean_pulls == (32.0, 0.0)
 
 
-@pytest.mark.parametrize(("n", "budget"), [(16, 1000), (64, 2000), (100, 5000), (7, 60), (2, 9)])
-def test_observed_losses_of_successive_halving(n: int, budget: int) -> None:
-    """Table 1 of Jamieson and Talwalkar (2015): at most 2n + 1; units at most B."""
-    curves = LearningCurves(PowerLimits(), n_arms=n)
-    result = simulate(SuccessiveHalving(n, budget), curves, 5)
-    sizes, standing, units = n, 0, 0
-    expected = 0
-    for _ in range(ceil(log2(n))):
-        if sizes < 2:
-            break
-        further = budget // (sizes * ceil(log2(n)))
-        expected += sizes
-        units += sizes * further
-        standing += further
-        sizes //= 2
-    assert result.n_pulls.tolist() == [expected] * 5
-    assert result.n_units.tolist() == [units] * 5
-    assert expected <= 2 * n + 1
-    assert units <= budget
-
-
 def needed_budget(gaps: np.ndarray, alpha: float) -> float:
     """z_SH of theorem 1; ``gaps`` are nu_i - nu_1 in increasing order, the first 0."""
     n = len(gaps)

@@ -188,18 +188,12 @@ def test_sizes(train_size, test_size, expected):
     ("n", "sizes", "message"),
     [
         (10, {"test_size": 0.0}, "test_size=0.0 should be either positive and smaller"),
-        (10, {"test_size": 1.0}, "test_size=1.0 should be either positive and smaller"),
         (10, {"test_size": True}, "Invalid value for test_size: True"),
-        (10, {"test_size": "0.2"}, "Invalid value for test_size: 0.2"),
-        (10, {"train_size": -1}, "train_size=-1 should be either positive"),
         (10, {"train_size": float("nan")}, "cannot convert float NaN"),
-        (10, {"test_size": 10}, "test_size=10 should be either positive and smaller .* 10"),
         (5, {"train_size": 0.1}, "train_size=0.1, the resulting train set will be empty"),
-        (10, {"train_size": 10, "test_size": None}, "train_size=10 should be either positive"),
         (10, {"train_size": 0.9, "test_size": 0.2}, "The sum of test_size and train_size"),
         (10, {"train_size": 8, "test_size": 3}, "The sum of train_size and test_size"),
         (1, {}, "n_samples=1, .* the resulting train set will be empty"),
-        (0, {}, "n_samples=0, .* the resulting train set will be empty"),
     ],
 )
 def test_bad_sizes(n, sizes, message):
@@ -261,12 +255,6 @@ def test_kinds_of_groups(as_type):
     groups = as_type([f"patient {i // 3}" for i in range(30)])
     cv = RepeatedLearningTesting(5, random_state=0)
     assert all(len(test) == 6 for _, test in cv.split(rows_like(30), None, groups))
-
-
-def test_groups_of_one_row_are_rows():
-    cv = RepeatedLearningTesting(5, train_size=0.3, test_size=0.2, random_state=0)
-    for train, test in cv.split(X_WINE, Y_WINE, np.arange(178)):
-        assert (len(train), len(test)) == (53, 36)
 
 
 def test_bad_groups():

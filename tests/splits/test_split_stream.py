@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from sklearn_halving.splits import RepeatedLearningTesting, SplitStream, _stream, split_stream
+from sklearn_halving.splits import RepeatedLearningTesting, SplitStream, split_stream
 
 N = 48
 X = np.arange(N, dtype=float)[:, np.newaxis]
@@ -290,11 +289,6 @@ def test_repetitions_are_integers(repetition):
         stream_of(KFold(4)).split(repetition)
 
 
-def test_repetitions_are_counted_from_0():
-    with pytest.raises(ValueError, match="must be at least 0, got -1"):
-        stream_of(TimeSeriesSplit(4)).split(-1)
-
-
 def test_rows_may_be_changed():
     stream = stream_of(KFold(4))
     stream.split(0)[0][:] = 0
@@ -311,35 +305,6 @@ def test_streams_can_be_pickled(cv):
     assert copy.n_repetitions == stream.n_repetitions
 
 
-class Counting:
-    """Makes blocks, and counts how often each is made."""
-
-    def __init__(self):
-        self.made = []
-
-    def __call__(self, index):
-        self.made.append(index)
-        return [(np.array([index]), np.array([fold])) for fold in range(2)]
-
-
-def test_blocks_are_kept_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(_stream, "MAX_KEPT_ROWS", 12)  # three blocks of two splits of two rows
-    source = Counting()
-    stream = SplitStream(source, 2)
-    for repetition in (0, 1, 2, 3, 4, 5, 0, 5):
-        assert stream.split(repetition)[0] == repetition // 2
-    assert source.made == [0, 1, 2]
-    stream.split(6)  # drops the oldest, block 0
-    stream.split(2)
-    stream.split(0)
-    assert source.made == [0, 1, 2, 3, 0]
-    monkeypatch.setattr(_stream, "MAX_KEPT_ROWS", 0)
-    source = Counting()
-    stream = SplitStream(source, 2)
-    first(stream, 4)
-    assert source.made == [0, 1]
-
-
 def test_streams_can_be_shared_by_threads():
     stream = stream_of(RepeatedKFold(n_splits=4, n_repeats=3, random_state=0))
     expected = first(stream_of(RepeatedKFold(n_splits=4, n_repeats=3, random_state=0)), 60)
@@ -347,8 +312,3 @@ def test_streams_can_be_shared_by_threads():
     with ThreadPoolExecutor(4) as pool:
         splits = list(pool.map(stream.split, asked))
     assert all(same(split, expected[j]) for split, j in zip(splits, asked, strict=True))
-
-
-def test_a_stream_is_the_start_of_learning_testing():
-    cv = RepeatedLearningTesting(20, random_state=0)
-    assert all_same(list(islice(cv.split(X, Y), 6)), first(cv.stream(X, Y), 6))

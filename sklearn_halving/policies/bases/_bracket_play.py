@@ -39,9 +39,9 @@ class RungPlay:
     """Heap of the judged arms that are not promoted and have not failed."""
     works: BoolArray | bool = False
     """The splits on which an arm that is judged has a reward."""
+    # Number of arms that entered, and of those that are judged.
     n_entered: int = 0
     n_judged: int = 0
-    """Number of arms that entered, and of those that are judged."""
 
     @property
     def leader(self) -> tuple[float, int] | None:

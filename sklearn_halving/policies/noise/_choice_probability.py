@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies.noise._noise_estimates import (
+    LEAST_FREEDOM,
+    noise_of_arms,
+    standard_errors,
+    tail_factor,
+)
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible
 ONE_SIDED = float(ndtri(0.95))
@@ -33,17 +38,12 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
         Means, where larger is better. An arm with NaN has no estimate and is never the best.
     standard_error : array-like of shape (n_arms,)
         Standard errors of the means. 0 means that the mean is exact. Tied exact arms share their
-        probability. If infinite, the mean is uninformative. If NaN, the arm has no estimate.
+        probability. If NaN, the arm has no estimate.
 
     Returns
     -------
     probability : ndarray of shape (n_arms,)
         Probabilities that sum to 1; all NaN if no arm has an estimate.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a standard error is negative.
 
     Examples
     --------
@@ -51,7 +51,8 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
     >>> probability_of_best([0.8, 0.7, 0.5], [0.05, 0.05, 0.05]).round(3)
     array([0.921, 0.079, 0.   ])
     """
-    m, s = _checked(mean, standard_error)
+    m, s = np.array(mean, dtype=np.float64), np.asarray(standard_error, dtype=np.float64)
+    m[np.isnan(s)] = np.nan
     known = ~np.isnan(m)
     if not known.any():
         return np.full(len(m), np.nan)
@@ -59,14 +60,53 @@ def probability_of_best(mean: ArrayLike, standard_error: ArrayLike) -> FloatArra
     if np.isinf(best):
         return np.asarray((m == best) / (m == best).sum())
     probability = np.zeros(len(m))
-    # Arms with infinite errors are above or below all others with equal probability.
-    vague = known & np.isinf(s) & np.isfinite(m)
-    finite = known & np.isfinite(m) & ~vague
-    below = 0.5 ** int(vague.sum()) if finite.any() else 0.0
-    probability[vague] = (1 - below) / max(1, vague.sum())
-    if finite.any():
-        probability[finite] = below * _contest(m[finite], s[finite])
+    finite = known & np.isfinite(m)
+    probability[finite] = _contest(m[finite], s[finite])
     return probability
+
+
+def probability_of_choice(
+    mean: FloatArray, rewards: FloatArray, overlap: float = 0.0
+) -> FloatArray:
+    """Return the probability that each arm is the best, from rewards on common splits.
+
+    The noise is that of the better half of the arms, because a poor arm may have a much larger
+    variance. The errors are wider than the standard errors, see `tail_factor`.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_arms,)
+        Means of the arms; NaN for an arm that cannot be the best.
+    rewards : ndarray of shape (n_arms, n_splits)
+        NaN if an arm was not pulled.
+    overlap : float, default=0.0
+        As for `standard_errors`.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_arms,)
+        All NaN if there are too few rewards to estimate the noise.
+    """
+    known = ~np.isnan(mean)
+    error, freedom = np.where(known, 0.0, np.nan), np.full(len(mean), np.inf)
+    best = np.max(mean, initial=-np.inf, where=known)
+    if known.sum() > 1 and not np.isposinf(best):  # otherwise, the choice is certain
+        finite = known & np.isfinite(mean)
+        better = finite & (mean >= np.median(mean[known]))
+        of_all, of_best = (
+            noise_of_arms(np.where(rows[:, np.newaxis], rewards, np.nan))
+            for rows in (finite, better)
+        )
+        if of_best[1].sum() < LEAST_FREEDOM:
+            of_best = of_all
+        if of_best[1].sum() < LEAST_FREEDOM:
+            return np.full(len(mean), np.nan)
+        variance, freedom = (np.where(better, *both) for both in zip(of_best, of_all, strict=True))
+        n_pulls = (~np.isnan(rewards)).sum(axis=1)
+        error[finite] = standard_errors(n_pulls, variance, overlap)[finite]
+    is_tied = np.isclose(mean, best, rtol=1e-10, atol=0)  # sums have rounding errors
+    mean = np.where(is_tied, best, mean)
+    return probability_of_best(mean, error * tail_factor(freedom, int(known.sum())))
 
 
 def is_clear(
@@ -106,16 +146,6 @@ def is_clear(
     if stop_probability is None:
         return False
     return bool(probability_of_best(mean, standard_error)[leader] >= stop_probability)
-
-
-def _checked(mean: ArrayLike, standard_error: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both as arrays, with NaN if either is NaN."""
-    m, s = np.asarray(mean, dtype=np.float64), np.asarray(standard_error, dtype=np.float64)
-    rule, got = "have one value for each arm", f"the shapes {m.shape} and {s.shape}"
-    refuse_unless(m.ndim == 1 and m.shape == s.shape, "mean and standard_error", rule, got)
-    refuse_unless(not (s < 0).any(), "standard_error", "not be negative", repr(s))
-    unknown = np.isnan(m) | np.isnan(s)
-    return np.where(unknown, np.nan, m), np.where(unknown, np.nan, s)
 
 
 def _contest(mean: FloatArray, error: FloatArray) -> FloatArray:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
-from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import LARGEST, fit_additive_model
 
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """Prior of the noise of a split: a tenth of the variance of the arms, worth one degree of freedom.
 """
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
-LARGEST = 1e150
-"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 FAR_BELOW = 1e3
 """A reward that is so many times the size of usual ones below zero comes from a fit that diverged.
 It counts for its arm, but says nothing about its split."""
+
+
+def has_enough_splits(n_splits: IntArray) -> BoolArray:
+    """Return which arms have at least half of the most splits, and so can be the best."""
+    return 2 * n_splits >= n_splits.max(initial=0)
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,8 @@ class Leaderboard:
         """The arm with the largest mean of those with at least half of the most splits."""
         if not len(self.arms):
             return NO_ARM
-        is_known = 2 * self.n_splits >= self.n_splits.max()
-        return int(self.arms[np.where(is_known, self.mean, -np.inf).argmax()])
-
-    def means(self) -> Iterable[tuple[int, float]]:
-        """Return the arms and their means without the effects of the splits."""
-        return zip(self.arms.tolist(), self.adjusted.tolist(), strict=True)
+        mean = np.where(has_enough_splits(self.n_splits), self.mean, -np.inf)
+        return int(self.arms[mean.argmax()])
 
     def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.

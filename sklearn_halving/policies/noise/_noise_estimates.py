@@ -5,7 +5,6 @@ Means on common splits are those of the model reward = arm + split + noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from sklearn_halving._checks import check_not_negative, refuse_unless
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._planned_pulls import Game
 from sklearn_halving.policies.bases._ranking import ArmStatistics, best_alive
@@ -169,8 +168,14 @@ def _noise_to_split_ratio(y: FloatArray, seen: FloatArray, residual: FloatArray)
     return np.where(has_effects, np.minimum(ratio, 1e9), 1e9)
 
 
+DEFAULT_SHRINKAGE = 3.0
+"""Weight of the pooled variance in the variance of each arm, in degrees of freedom."""
+
 LEAST_FREEDOM = 3.0
 """Minimum degrees of freedom of the noise of all arms in play for the stopping rules."""
+
+LARGEST = 1e150
+"""Rewards are clipped to this magnitude, so that squares of differences do not overflow."""
 
 HUGE = 1e280
 """Sums of squares above this number, of which a multiple may overflow, are ignored."""
@@ -201,67 +206,17 @@ def estimate_arms(
     return Estimates(plain.mean, squares, freedom)
 
 
-@dataclass(frozen=True)
-class ArmEstimates:
-    """Estimates of each arm from a table of rewards."""
+def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variance of the noise of each arm on common splits, and its degrees of freedom.
 
-    mean: FloatArray
-    """Mean in the additive model arm + split + noise; NaN if an arm failed or has no reward.
-    Shape ``(n_arms,)``."""
-    noise_variance: FloatArray
-    """Variance of a reward around arm + split, in squared units of reward, shrunk towards the
-    pooled variance of all arms; NaN if the mean is NaN. Shape ``(n_arms,)``."""
-    n_pulls: IntArray
-    """Number of rewards. Shape ``(n_arms,)``."""
-    freedom: FloatArray
-    """Degrees of freedom of the variance of each arm. Their sum is that of the pooled variance.
-    Shape ``(n_arms,)``."""
-
-
-def estimate_from_table(table: FloatArray, shrinkage: float = 3.0) -> ArmEstimates:
-    """Estimate the means and the noise of arms that were pulled on common splits.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_arms, n_splits)
-        Rewards; NaN if an arm was not pulled. An arm with an infinite reward has an infinite mean.
-        A row of NaN leaves an arm out, such as one with a failed pull.
-    shrinkage : float, default=3.0
-        Weight of the pooled variance in the variance of each arm, in degrees of freedom.
-
-    Returns
-    -------
-    ArmEstimates
-
-    Raises
-    ------
-    ValueError
-        If the table is not two-dimensional, or if shrinkage is negative.
-
-    Examples
-    --------
-    The second arm was not pulled on the last split, which is difficult:
-
-    >>> import numpy as np
-    >>> from sklearn_halving.policies.noise._noise_estimates import estimate_from_table
-    >>> table = np.array([[0.9, 0.7, 0.3], [0.8, 0.6, np.nan], [0.7, 0.5, 0.1]])
-    >>> estimates = estimate_from_table(table)
-    >>> estimates.mean.round(3), estimates.n_pulls
-    (array([0.633, 0.533, 0.433]), array([3, 2, 3]))
+    ``table`` has the rewards, shape ``(n_arms, n_splits)``, and NaN where an arm was not pulled.
+    Variances are shrunk towards the pooled one.
     """
-    rewards = np.asarray(table, dtype=np.float64)
-    rule, got = "have a row for each arm and a column for each split", f"shape {rewards.shape}"
-    refuse_unless(rewards.ndim == 2, "table", rule, got)
-    check_not_negative("shrinkage", shrinkage, "3, the default, is right in most cases.")
-    pulled = ~np.isnan(rewards)
-    statistics = ArmStatistics.zeros((1, len(rewards)))
-    statistics.add(pulled.sum(axis=1)[np.newaxis], rewards[pulled])
-    alive = np.atleast_2d(pulled.any(axis=1))
-    estimates = estimate_arms(statistics, alive, rewards[np.newaxis])
-    variance = shrunk_variances(estimates, alive, shrinkage)
-    mean, variance = (np.where(alive, x, np.nan)[0] for x in (estimates.mean, variance))
-    freedom = np.where(alive, estimates.freedom, 0.0)[0]
-    return ArmEstimates(mean, variance, statistics.n_pulls[0], freedom)
+    pulled: BoolArray = ~np.isnan(table[np.newaxis])
+    alive = np.atleast_2d(pulled.any(axis=2))
+    fit = fit_additive_model(np.clip(table[np.newaxis], -LARGEST, LARGEST), pulled)
+    variance = shrunk_variances(fit, alive, DEFAULT_SHRINKAGE)
+    return variance[0], fit.freedom[0]
 
 
 def standard_errors(
@@ -285,11 +240,6 @@ def standard_errors(
     standard_error : ndarray of shape (*batch, n_arms)
         Standard errors in units of reward; NaN for an arm without a pull.
 
-    Raises
-    ------
-    ValueError
-        If overlap is negative or not finite.
-
     Examples
     --------
     >>> import numpy as np
@@ -297,7 +247,6 @@ def standard_errors(
     >>> standard_errors(np.array([4, 4, 0]), np.array([1.0, 9.0, 9.0]))
     array([0.5, 1.5, nan])
     """
-    check_not_negative("overlap", overlap, "It is n_test / n_train, or 0.")
     share = 1 / np.where(n_pulls > 0, n_pulls, np.nan) + overlap
     return np.sqrt(share * noise_variance)
 

@@ -104,9 +104,9 @@ class CandidateSource:
     """Seed of the sampler. It is combined with the number of the group."""
     initial: Sequence[Params]
     """The first candidates."""
+    # The policy and its state, from the start of the search on.
     policy: Any = None
     state: Any = None
-    """The policy and its state, from the start of the search on."""
     n_groups: int = 0
     """Number of groups so far."""
 
@@ -157,9 +157,9 @@ class PointSource:
     """Returns the candidates at the points that a policy creates itself, one by one."""
 
     space: Space
+    # The policy and its state, from the start of the search on.
     policy: Any = None
     state: Any = None
-    """The policy and its state, from the start of the search on."""
     n_points: int = 0
 
     def examples(self) -> list[Params]:

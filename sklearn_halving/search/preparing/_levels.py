@@ -25,10 +25,9 @@ SCREENED = 3
 class Levels:
     """The range of levels of a search."""
 
+    # Level of the first rung of the widest bracket, and level of the last rung of all brackets.
     smallest: int
     largest: int
-    """Level of the first rung of the widest bracket, and level of the last rung of all
-    brackets."""
     n_eliminations: int | None = None
     """Number of eliminations between them; None for as many as are possible."""
 

@@ -62,9 +62,9 @@ class EarlyRungs:
     `TELLING_PER_CLASS` of each class, and are like all rows. None if it was not computed."""
     has_like_folds: bool = True
     """Whether the first two test folds are like all rows, see `_is_like_all`."""
+    # Number of columns of X and of classes of y; 0 if there are none or it is not known.
     n_columns: int = 0
     n_classes: int = 0
-    """Number of columns of X and of classes of y; 0 if there are none or it is not known."""
 
     @classmethod
     def of(
@@ -129,10 +129,10 @@ class SearchSplits:
     """The rows of each repetition."""
     n_repetitions: int | None
     """Number of splits; None if it is unlimited."""
+    # Number of rows of the smallest training fold, of the smallest test fold, and of the data.
     n_train: int
     n_test: int
     n_rows: int
-    """Number of rows of the smallest training fold, of the smallest test fold, and of the data."""
     n_rows_needed: int = 1
     """Number of rows that a subset needs to contain enough of every class."""
     early: EarlyRungs = field(default_factory=EarlyRungs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,8 @@ import numpy as np
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.noise._choice_probability import probability_of_best
-from sklearn_halving.policies.noise._noise_estimates import (
-    LEAST_FREEDOM,
-    estimate_from_table,
-    fit_additive_model,
-    standard_errors,
-    tail_factor,
-)
+from sklearn_halving.policies.noise._choice_probability import probability_of_choice
+from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
 from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting._tables import pulled_means
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
@@ -58,101 +51,36 @@ def additive_means(
     return means
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """Overlap of the training sets, which limits how much more splits reduce the noise.
+def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
+    """Return how much the training sets overlap, which limits what more splits can tell.
 
     The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all rows
     outside the test set. Smaller training sets overlap less, so they must not increase it.
-
-    Parameters
-    ----------
-    n_test, n_rest : float
-        Mean number of rows of a test set over the fits, and number of all other rows.
     """
-
-    n_test: float
-    n_rest: float
-
-    @classmethod
-    def of(cls, outcomes: list[Outcome], n_rows: int) -> Overlap:
-        """Return the overlap of the fits of a search."""
-        n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
-        return cls(n_test, max(1.0, n_rows - n_test))
+    n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
+    return n_test / max(1.0, n_rows - n_test)
 
 
-@dataclass(frozen=True)
-class ChoiceStatistics:
-    """Certainty of a choice among candidates.
+def probability_best(
+    results: CvResults, metric: str, level: IntArray, overlap: float
+) -> FloatArray:
+    """Return the probability that a candidate is the best one; NaN if it is not known.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_candidates,)
-        Estimated score; NaN for candidates that cannot be the best.
-    error : ndarray of shape (n_candidates,)
-        Its standard error, without the variation that the splits explain.
-    freedom : ndarray of shape (n_candidates,), default=inf
-        Degrees of freedom of the variance of each candidate.
+    Only candidates that reached the largest level can be the best.
     """
-
-    mean: FloatArray
-    error: FloatArray
-    freedom: FloatArray = field(default_factory=lambda: np.array(np.inf), kw_only=True)
-
-    @classmethod
-    def of(
-        cls, results: CvResults, metric: str, level: IntArray, overlap: Overlap
-    ) -> ChoiceStatistics:
-        """Return the statistics of the metric that guides the search.
-
-        Only candidates that reached the largest level can be the best. The noise is estimated
-        from the better half of them, because a poor candidate may have a much larger variance.
-        """
-        scores, mean = split_scores(results, f"test_{metric}"), results[f"mean_test_{metric}"]
-        known = ~np.isnan(mean)
-        known &= level == level[known].max(initial=0)
-        if known.sum() < 2 or np.isposinf(mean[known]).any():  # the choice is certain
-            return cls(np.where(known, mean, np.nan), np.where(known, 0.0, np.nan))
-        better = known & (mean >= np.median(mean[known])) & np.isfinite(mean)
-        arms, best_arms = (
-            estimate_from_table(np.where(rows[:, np.newaxis], scores, np.nan))
-            for rows in (known & np.isfinite(mean), better)
-        )
-        if best_arms.freedom.sum() < LEAST_FREEDOM:
-            best_arms = arms
-        if best_arms.freedom.sum() < LEAST_FREEDOM:
-            return cls(mean, np.full_like(mean, np.nan))
-        variance, freedom = (
-            np.where(better, of_best, of_all)
-            for of_best, of_all in (
-                (best_arms.noise_variance, arms.noise_variance),
-                (best_arms.freedom, arms.freedom),
-            )
-        )
-        ratio = overlap.n_test / overlap.n_rest
-        error = standard_errors(arms.n_pulls, np.where(np.isnan(variance), 0.0, variance), ratio)
-        error = np.where(np.isfinite(mean), error, 0.0)
-        return cls(np.where(known, mean, np.nan), np.where(known, error, np.nan), freedom=freedom)
-
-    def probability_best(self) -> FloatArray:
-        """Return the probability that each candidate is the best one; NaN if it is not known.
-
-        The errors are wider than the standard errors, because variances are estimates, and the
-        leader is selected by the same scores. See `tail_factor`.
-        """
-        n_known = int(np.count_nonzero(~np.isnan(self.mean)))
-        wider: FloatArray = self.error * tail_factor(self.freedom, n_known)
-        best = np.max(self.mean, initial=-np.inf, where=~np.isnan(self.mean))
-        is_tied = np.isclose(self.mean, best, rtol=1e-10, atol=0)  # sums have rounding errors
-        return probability_of_best(np.where(is_tied, best, self.mean), wider)
+    mean = results[f"mean_test_{metric}"]
+    known = ~np.isnan(mean)
+    known &= level == level[known].max(initial=0)
+    scores = split_scores(results, f"test_{metric}")
+    return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)
 
 
-def add_standard_errors(results: CvResults, overlap: Overlap) -> None:
+def add_standard_errors(results: CvResults, overlap: float) -> None:
     """Add the standard error of each mean, for all metrics, of test and training scores."""
     for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
         side = key.removeprefix("mean_")
         scores = split_scores(results, side)
-        variance = corrected_variance_of_mean(scores, overlap.n_rest, overlap.n_test)
+        variance = corrected_variance_of_mean(scores, 1, overlap)
         results[f"standard_error_{side}"] = np.sqrt(variance)
 
 

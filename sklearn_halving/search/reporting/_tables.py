@@ -368,17 +368,17 @@ class SearchRecord:
     """The plan of the search."""
     stages: dict[Pull, int]
     """The stage of each pull; empty if there are no stages."""
+    # Number of candidates, and of different ones. A small grid is used in several brackets.
     n_candidates: int
     n_different: int
-    """Number of candidates, and of different ones. A small grid is used in several brackets."""
+    # Numbers of candidates and splits of the search to compare with; None if not known.
     n_grid_candidates: int
     n_grid_splits: int | None
-    """Numbers of candidates and splits of the search to compare with; None if not known."""
     is_whole_grid: bool
     """Whether that search is GridSearchCV, because the candidates are a whole grid."""
+    # The largest amount of the resource, and its level.
     largest: float
     max_level: int
-    """The largest amount of the resource, and its level."""
     seconds: float
     """Time from the start to the end of the pulls in this call of `fit`."""
     limit: float

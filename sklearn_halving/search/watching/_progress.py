@@ -32,12 +32,12 @@ class Part:
     """Its name, with the numbers of the columns of ``history_``, which begin with 0."""
     level: int
     """The level of its fits."""
+    # Numbers of candidates and of further fits that are planned, at most.
     n_candidates: int
     n_left: int
-    """Numbers of candidates and of further fits that are planned, at most."""
+    # Numbers of fits of each candidate of a rung, and of splits on which they are compared.
     n_each: int
     n_splits: int
-    """Numbers of fits of each candidate of a rung, and of splits on which they are compared."""
     arms: set[int] = field(default_factory=set)
     """Candidates with fits in this part."""
     scored: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -115,12 +115,12 @@ class Progress(PullObserver):
     """Splits on which an arm has no score at a level."""
     _works: set[int] = field(default_factory=set)
     """Splits on which there are scores."""
+    # Resource of the fits of this session, and the time when the first one began.
     _done: float = 0.0
     _first_began: float = 0.0
-    """Resource of the fits of this session, and the time when the first one began."""
+    # Level of the latest fit, and its part.
     _level: int = 1
     _part: Part | None = None
-    """Level of the latest fit, and its part."""
     _stops: bool = False
 
     @property

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sklearn_halving.policies import BayesGap, FactorCovariance, Problem, Pulls
-from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
+from sklearn_halving.policies import BayesGap, Problem, Pulls
+from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
 
 
 def correlated_arms() -> np.ndarray:
     x = np.random.default_rng(0).random(12)
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.4) ** 2)
-
-
-def test_rounding_breaks_no_ties() -> None:
-    assert first_largest(np.array([[0.3, 0.1 + 0.2, 0.2]]))[0] == 0
-    assert first_largest(np.array([[-np.inf, -np.inf]]))[0] == 0
 
 
 def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
@@ -41,13 +33,6 @@ def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
             betas[rule, n_copies] = exploration.beta(means, deviations, alive, np.full(1, 9.0))
     np.testing.assert_allclose(betas["effective", 1], betas["effective", 5], rtol=1e-9)
     assert betas["printed", 5] < 0.7 * betas["printed", 1]
-
-
-def test_the_effective_number_of_a_factor_is_that_of_its_matrix() -> None:
-    factor = np.random.default_rng(0).normal(size=(50, 4))
-    assert effective_n_arms(FactorCovariance(factor)) == pytest.approx(
-        effective_n_arms(DenseCovariance(factor @ factor.T))
-    )
 
 
 def prior_of(seed: int, n_arms: int, length: float) -> np.ndarray:
@@ -76,43 +61,6 @@ def play(
         arms.append(pulls.arm.ravel())
         policy.tell(state, pulls, table[pulls.arm, pulls.repetition])
     return np.array(arms), state
-
-
-@given(
-    seed=st.integers(0, 2**16),
-    length=st.sampled_from([1e-3, 0.03, 0.1]),
-    n_arms=st.sampled_from([2, 3, 15]),
-    share_that_fails=st.sampled_from([0.0, 0.3]),
-    max_repetitions=st.sampled_from([None, 3]),
-    ties=st.sampled_from([None, 1]),
-    options=st.fixed_dictionaries(
-        {
-            "beta": st.sampled_from(["effective", "printed", 1.5]),
-            "epsilon": st.sampled_from([0.0, 0.3]),
-            "split_variance": st.sampled_from([0.0, 0.2]),
-            "standardize": st.booleans(),
-            "pulls_in_flight": st.sampled_from([1, 3]),
-            "recommendation": st.sampled_from(["largest_mean", "smallest_bound"]),
-        }
-    ),
-)
-@settings(max_examples=30)
-def test_one_problem_is_played_as_many_are(
-    seed, length, n_arms, share_that_fails, max_repetitions, ties, options
-) -> None:
-    rng = np.random.default_rng(seed)
-    table = 5 + rng.normal(size=(n_arms, 1)) + 0.5 * rng.normal(size=(n_arms, 40))
-    table[rng.random(n_arms) < share_that_fails] = np.nan
-    policy = BayesGap(30, prior_of(seed, n_arms, length), 0.2, **options)
-    problem = Problem(n_arms, max_repetitions=max_repetitions)
-    one, state = play(policy, problem, table, None, ties)
-    two, states = play(policy, problem, table, 2, ties)
-    np.testing.assert_array_equal(np.repeat(one, 2, axis=1), two)
-    bounds = policy.regret_bounds(state)
-    np.testing.assert_allclose(bounds, policy.regret_bounds(states)[0], rtol=1e-4, atol=1e-6)
-    for ours, theirs in zip(policy.posterior(state), policy.posterior(states), strict=True):
-        np.testing.assert_allclose(ours, theirs[1], rtol=1e-4, atol=1e-4)
-    assert policy.recommend(state) == policy.recommend(states)[0]
 
 
 def test_broken_ties_are_of_any_arm() -> None:

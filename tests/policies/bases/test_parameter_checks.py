@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from math import inf
 from typing import Annotated, Any, Literal
 
@@ -12,17 +12,31 @@ import pytest
 from sklearn_halving import policies, simulation
 from sklearn_halving._checks import CheckedFields, rules_of
 from sklearn_halving.policies import (
+    EXP3,
+    LUCB,
+    MOSS,
     UCB1,
+    UCBE,
     UCBV,
     AdaptiveGapEV,
+    AdaptiveUCBE,
+    AdaptiveUGapEb,
     BayesGap,
+    BernsteinStopping,
+    GapE,
+    GapEV,
     Hyperband,
+    LilUCB,
+    MedianElimination,
     Problem,
     SuccessiveElimination,
+    UGapEb,
+    UGapEc,
     UniformAllocation,
     VarianceHalving,
 )
 
+UNIT = (0.0, 1.0)
 WITHOUT_RULES = {
     *("AnytimeSuccessiveRejects", "AsynchronousBrackets", "BernoulliArms", "DoublingHalving"),
     *("InfiniteHyperband", "SuccessiveRejects", "UniformAllocation"),
@@ -37,9 +51,13 @@ BUILT_IN = [
 
 
 @pytest.mark.parametrize("cls", BUILT_IN)
-def test_built_in_classes_have_rules(cls):
-    names = [name for name, *_ in rules_of(cls)]
-    assert bool(names) == (cls.__name__ not in WITHOUT_RULES)
+def test_each_field_with_a_rule_refuses_what_breaks_it(cls):
+    rules = rules_of(cls)
+    assert bool(rules) == (cls.__name__ not in WITHOUT_RULES)
+    for name, rule, _ in rules:
+        for bad in (object(), "no value", float("nan")):
+            with pytest.raises((ValueError, TypeError), match=rf"^{name} must .*, got "):
+                rule.check(name, bad, rule.advice)
     for base in cls.__mro__:
         inspect.get_annotations(base, eval_str=True)  # an error would switch off the checks
 
@@ -104,3 +122,43 @@ def test_messages_end_with_what_works(make: Any, message: str):
 def test_infinity_is_refused_as_not_finite():
     with pytest.raises(ValueError, match="c must be finite and larger than 4, got inf"):
         SuccessiveElimination(c=inf)
+
+
+NEED_A_RANGE = [
+    *(UCBE(50, 2.0), AdaptiveUCBE(50), UCB1(50), UCBV(50), MOSS(50), EXP3(50)),
+    *(GapE(50, 1.0), GapEV(50, 1.0), AdaptiveGapEV(50), UGapEb(50, 1.0), UGapEc(0.1)),
+    *(AdaptiveUGapEb(50), LUCB(), LilUCB(), BernsteinStopping(0.1), SuccessiveElimination()),
+    *(MedianElimination(0.5), policies.HoeffdingRace(50), policies.BernsteinRace(50, 0.5)),
+]
+
+
+@pytest.mark.parametrize("policy", NEED_A_RANGE, ids=lambda policy: type(policy).__name__)
+def test_without_a_range_of_rewards_it_says_what_to_give(policy):
+    message = r" needs rewards of a known range, got reward_range=None. Give reward_range=\(low, "
+    with pytest.raises(ValueError, match=type(policy).__name__ + message):
+        policy.start(Problem(3))
+
+
+@pytest.mark.parametrize(
+    ("policy", "n_arms", "least"),
+    [
+        (UCBE(3, 1.0, UNIT), 4, 4),
+        (GapEV(9, 1.0, UNIT), 5, 10),
+        (AdaptiveGapEV(9, reward_range=UNIT), 5, 10),
+        (UGapEc(0.1, max_pulls=2, reward_range=UNIT), 3, 3),
+        (SuccessiveElimination(max_pulls=2, reward_range=UNIT), 3, 3),
+        (policies.SuccessiveRejects(10), 10, 11),
+        (policies.AnytimeSuccessiveRejects(10), 10, 16),
+        (policies.VarianceRejects(5), 5, 6),
+        (policies.DoublingHalving(63), 16, 64),
+        (UniformAllocation(3), 4, 4),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_too_small_a_budget_names_the_least_that_works(policy, n_arms, least):
+    with pytest.raises(
+        ValueError, match=rf"(n_pulls|max_pulls|budget)=\d+ is too small .* {least}\."
+    ):
+        policy.start(Problem(n_arms, 1, 100))
+    name = next(name for name in ("n_pulls", "max_pulls", "budget") if hasattr(policy, name))
+    replace(policy, **{name: least}).start(Problem(n_arms, 1, 100))

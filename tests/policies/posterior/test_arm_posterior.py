@@ -13,7 +13,6 @@ from sklearn_halving.policies import FactorCovariance, KernelCovariance
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.posterior._arm_covariance import (
     DenseCovariance,
-    IndependentCovariance,
     PriorFeatures,
     as_arm_covariance,
 )
@@ -98,25 +97,6 @@ def test_is_the_dense_posterior(n_problems, seed, length, between_splits) -> Non
         variance = dense.covariance.diagonal()
         np.testing.assert_allclose(played.posterior.variance[i], variance, **close)
         np.testing.assert_allclose([offset[i], scale[i]], [dense.offset, dense.scale], rtol=1e-5)
-
-
-def pull_once(posterior: ArmPosterior, arm: int, split: int, reward: float) -> None:
-    posterior.update(np.array([arm]), np.array([split]), np.array([reward]))
-
-
-def test_a_pull_costs_the_same_after_thousands_of_splits() -> None:
-    """What a pull reads and writes depends on the arms with rewards, not on the splits."""
-    features = PriorFeatures(IndependentCovariance(np.ones(5)))
-    posterior = ArmPosterior(features, 1, 0.1, 0.5)
-    sizes = []
-    for repetition in range(1500):
-        for arm in (0, repetition % 5):
-            pull_once(posterior, arm, repetition, 1.0)
-        if repetition in (20, 1499):
-            arrays = [a for a in vars(posterior).values() if isinstance(a, np.ndarray)]
-            by_split = posterior.split_features.size + posterior.split_sums.size
-            sizes.append(sum(a.size for a in arrays) - by_split)
-    assert sizes[0] == sizes[1]
 
 
 def test_samples_have_the_covariance_of_the_posterior() -> None:

@@ -86,21 +86,6 @@ def test_gradient_is_that_of_the_likelihood(split_variance) -> None:
     np.testing.assert_allclose(analytic, numeric, rtol=1e-5, atol=1e-6)
 
 
-def test_thousands_of_arms_are_thinned() -> None:
-    x = np.linspace(0, 1, 3000)
-    noise = 0.1 * np.random.default_rng(0).normal(size=3000)
-    told = ArmRewards(np.arange(3000), np.zeros(3000, dtype=int), np.sin(9 * x) + noise)
-    sizes = []
-
-    def seen(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        sizes.append(len(arms))
-        return np.exp(-0.5 * ((x[arms][:, np.newaxis] - x[arms]) / np.exp(log_lengths[0])) ** 2)
-
-    found = fit_hyperparameters(Family(seen), told, Hyperparameters(np.log([0.05]), 0.25))
-    assert set(sizes) == {500}
-    assert 0.1 < np.exp(found.log_lengths[0]) < 1.0
-
-
 def test_finds_what_the_data_were_made_with() -> None:
     true = Hyperparameters(np.log([0.1]), 0.05, 0.2)
     guess = Hyperparameters(np.log([0.4]), 0.5, 0.05)

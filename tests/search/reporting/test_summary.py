@@ -84,32 +84,6 @@ def test_the_certainty_of_a_choice_among_two_is_not_shown(search_class):
     assert "P(best)" not in text
 
 
-def test_a_search_of_distributions_is_compared_with_the_n_iter_that_costs_the_same():
-    search = HyperbandSearchCV(
-        Known(), {"value": uniform(0, 1)}, brackets="all", n_candidates=9, cv=3, random_state=0
-    ).fit(*data())
-    text = " ".join(search.summary().split())
-    n_full = search.n_resources_spent_ / 40
-    assert (
-        f"as much as {n_full:.1f} full fits: RandomizedSearchCV with n_iter={n_full // 3:.0f}"
-        in text
-    )
-    assert " % of RandomizedSearchCV" not in text
-    history = search.history_
-    seconds = history["fit_time"] + history["score_time"]
-    n_full = seconds.sum() / seconds[history["n_resources"] == 40].mean()
-    assert (
-        f"of fitting and scoring, as long as {n_full:,.1f} full fits: RandomizedSearchCV" in text
-    )
-
-
-def test_the_comparison_leaves_out_candidates_that_were_not_fitted():
-    search = interrupted(HyperbandSearchCV, {"value": uniform(0, 1)}, n_candidates=9)
-    n_fitted, text = search.history_["candidate"].nunique(), " ".join(search.summary().split())
-    assert f"RandomizedSearchCV would make {3 * n_fitted} fits, {n_fitted} candidates" in text
-    assert int(re.search(r"(\d+) candidates? not fitted", text)[1]) > 0
-
-
 @pytest.mark.parametrize("search_class", [HyperbandSearchCV])
 def test_failures_are_counted_with_the_first_error(search_class):
     space = [{"value": [0.1, 0.2]}, {"value": [0.3], "fails": [True]}]

@@ -70,20 +70,6 @@ def test_there_is_one_entry_for_each_kind_of_error():
     assert "min_resources" not in text
 
 
-class ManyWords(Known):
-    def fit(self, X, y=None):
-        raise RuntimeError(f"cannot fit {self.value}")
-
-
-def test_many_kinds_of_errors_are_not_all_shown():
-    search = HyperbandSearchCV(ManyWords(), {"value": list(range(9))}, random_state=0)
-    with pytest.raises(ValueError, match=r"All the \d+ fits failed") as caught:
-        search.fit(*numbered(540))
-    text = str(caught.value)
-    assert text.count("fits failed with the following error") == text.count("Traceback") == 5
-    assert "and 4 other errors\n" in text
-
-
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("n_good", [0, 1])
 def test_a_search_in_which_all_fits_fail_says_so_before_the_end(search_class, n_good, monkeypatch):

@@ -7,16 +7,13 @@ import re
 import numpy as np
 import pytest
 from joblib import parallel_backend
-from scipy.stats import uniform
 
 from search.common import SEARCHES, Known, data, numbered, small
 from sklearn_halving import (
     AdaptiveSearchCV,
-    BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
 )
-from sklearn_halving.policies import LUCB
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -44,12 +41,6 @@ HYPERBAND = [
 
 def test_lines_of_rungs(capsys):
     assert lines_of(small(HyperbandSearchCV, Known(), KNOWN, verbose=1), capsys) == HYPERBAND
-
-
-def test_lines_of_stages_count_the_fits_of_their_plan(capsys):
-    # Successive rejects with K = 5 and n = 25: 10, 4, 3 and 5 fits in the stages.
-    lines = lines_of(small(BanditSearchCV, Known(), KNOWN, verbose=1), capsys)
-    assert lines[-2] == f"22 of 22 fits: 5 candidates tried; {BEST} (6 splits); T elapsed"
 
 
 def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
@@ -127,30 +118,3 @@ def test_a_plan_that_may_be_cut_short_is_a_maximum(search_class, params, at_most
     search = small(search_class, Known(), KNOWN, verbose=1, **params)
     n_planned = search.plan(*data())["n_fits"].sum()
     assert lines_of(search, capsys)[0].endswith(f"totalling {at_most}{n_planned} fits")
-
-
-@pytest.mark.parametrize(
-    ("search_class", "what"),
-    [
-        (AdaptiveSearchCV, "new candidates"),
-        (HyperbandSearchCV, "loops of brackets with new candidates"),
-    ],
-)
-def test_lines_where_time_decides_how_many_fits(search_class, what, capsys):
-    space = {"value": uniform(0, 1)}
-    params = {"min_resources": 12, "cv": 3, "random_state": 0, "verbose": 1}
-    search = search_class(Known(), space, time_budget=1, **params)
-    lines = lines_of(search, capsys)
-    assert lines[0] == f"Fitting {what} on up to 3 splits until the time budget is over"
-    assert lines[-1].startswith(f"Done: {search.n_fits_:,} fits in T, stopped by ")
-
-
-def test_lines_where_nobody_knows_how_many_fits(capsys):
-    policy = LUCB(0.3, epsilon=0.9, reward_range=(0, 1))
-    search = BanditSearchCV(Known(), KNOWN, policy=policy, random_state=0, verbose=1)
-    lines = lines_of(search, capsys, Xy=data(200))
-    assert lines[0] == "Fitting 5 candidates until the policy stops"
-    assert [line.partition(":")[0] for line in lines[1:-1]] == [
-        *("10 fits", "20 fits", "40 fits", "80 fits")
-    ]
-    assert lines[-1].startswith(f"Done: {search.n_fits_} fits in")
