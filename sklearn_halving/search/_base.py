@@ -56,7 +56,8 @@ from sklearn_halving.search.preparing._setup import (
     make_plan,
     seed_of,
 )
-from sklearn_halving.search.reporting._summary import Findings, search_html, summary_text
+from sklearn_halving.search.reporting._leaderboard import make_leaderboard
+from sklearn_halving.search.reporting._summary import Summary, search_html
 from sklearn_halving.search.reporting._tables import (
     ResultRows,
     finalists,
@@ -358,16 +359,55 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         state: dict[str, object] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_progress"}
 
+    def leaderboard(self) -> pd.DataFrame:
+        """Return the candidates that were fitted, the chosen one first.
+
+        Returns
+        -------
+        leaderboard : DataFrame
+            One row for each candidate, with its largest resource, and these columns:
+
+            - ``candidate`` and ``rank``; candidates with full fits rank first;
+            - the metric that guided the search (``score`` if there is one metric) and its
+              ``standard_error``;
+            - ``n_fits`` of the candidate in all, the ``n_resources`` of the score, if there is a
+              resource, and the ``seconds`` of all its fits;
+            - ``status``: ``"chosen"``, where the candidate was dropped, or how its fits failed;
+            - the parameters in which candidates differ, and ``params`` with all of them.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If there are no results yet.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_halving import AdaptiveSearchCV
+        >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3]}
+        >>> search = AdaptiveSearchCV(tree, grid, random_state=0).fit(*load_iris(return_X_y=True))
+        >>> search.leaderboard()[["rank", "n_fits", "status", "max_depth"]]
+           rank  n_fits  status max_depth
+        0     1       5  chosen         3
+        1     2       5                 2
+        2     3       5                 1
+        """
+        self._require_results()
+        row = getattr(self, "best_index_", None)
+        return make_leaderboard(self._record, self.cv_results_, row)
+
     def summary(self) -> str:
         """Return a summary of the search and its results as plain text.
 
         Returns
         -------
         summary : str
-            Lines of at most 88 characters: the number of candidates and the cost, compared with a
-            GridSearchCV of the same candidates; the reason for the end of the search; a line for
-            each bracket; the best candidates and the winner; and the failed fits. Except for the
-            times, the text is the same for the same search.
+            At most twelve lines of at most 88 characters: what was searched; what was spent; why
+            the search ended, and if candidates were created in it, what its second half gained;
+            your estimator as it is against the winner, on common splits, if it is a candidate;
+            the best candidates; failed fits; and advice on the ranges. Except for the times, the
+            text is the same for the same search.
 
         Raises
         ------
@@ -383,29 +423,34 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> search = VarianceHalvingSearchCV(logistic, {"C": [0.1, 1, 10]}, random_state=0)
         >>> print(search.fit(*load_iris(return_X_y=True)).summary())  # doctest: +ELLIPSIS
         VarianceHalvingSearchCV of LogisticRegression(max_iter=1000)
-          searched ...
+          searched   3 candidates
+          spent      30 fits; ...
+          ended      as planned
+          gained     ...
         """
+        self._require_results()
+        found = Summary(
+            self._record,
+            self.cv_results_,
+            self.leaderboard(),
+            row=getattr(self, "best_index_", None),
+            refit_time=getattr(self, "refit_time_", None),
+            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
+        )
+        return found.text(type(self).__name__, repr(self.estimator))
+
+    def _require_results(self) -> None:
+        """Raise if there are no results yet."""
         if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
-        found = Findings(
-            self._record,
-            self.cv_results_,
-            row=getattr(self, "best_index_", None),
-            steering=self.refit if isinstance(self.refit, str) else None,
-            n_compared=self._table.n_compared,
-            probability=getattr(self, "best_probability_", np.nan),
-            refit_time=getattr(self, "refit_time_", None),
-            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
-        )
-        return summary_text(type(self).__name__, repr(self.estimator), found)
 
     def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
-        """Return scikit-learn's diagram, and the summary if there are results."""
+        """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:
-            return search_html(diagram, self.summary())
+            return search_html(diagram, self.summary(), self.leaderboard())
         except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
             return diagram
 
@@ -443,7 +488,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
-        self._record = run.record(self.cv)
+        self._record = run.record(self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.prepared.setup.splits.n_repetitions

@@ -10,9 +10,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
-from sklearn_halving._typing import CrossValidation, CvResults, Estimator, Params
+from sklearn_halving._content_hash import params_digest
+from sklearn_halving._typing import CvResults, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -26,7 +26,7 @@ from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._setup import Prepared
-from sklearn_halving.search.preparing._space import first_of_each, n_different
+from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
 from sklearn_halving.search.reporting._statistics import (
     add_standard_errors,
     additive_means,
@@ -118,12 +118,10 @@ class Run:
         """Function that returns the reward of an outcome."""
         return self.prepared.setup.inputs.reward
 
-    def record(self, cv: CrossValidation | None) -> SearchRecord:
+    def record(self, estimator: Estimator) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
         task, setup = self.task, self.prepared.setup
-        n_started = n_different(task.candidates)
-        is_whole_grid = self._has_whole_grid(n_started)
-        fitted = {pull.arm for pull in self.log.outcomes}
+        n_splits, size = setup.splits.n_repetitions, setup.space.n_different_in_grid
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
@@ -132,26 +130,28 @@ class Run:
             self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-            n_different=n_started,
-            n_grid_candidates=(
-                n_started if is_whole_grid else n_different(task.candidates[a] for a in fitted)
-            ),
-            n_grid_splits=n_splits_of_grid_search(cv, setup.splits.n_repetitions),
-            is_whole_grid=is_whole_grid,
-            largest=task.resource.to_amount(task.max_level),
+            n_grid_fits=n_splits * size if n_splits and size and self._has_whole_grid() else None,
+            metric=self.metric,
+            own=self._own(estimator),
             max_level=task.max_level,
             seconds=time.monotonic() - self.began,
             limit=self.deadline - self.began,
             is_resumed=bool(self.earlier),
-            is_timed=self.prepared.plan.uses_time,
+            overlap=overlap_of(self.outcomes, setup.splits.n_rows),
             ended_by=self.ended_by,
         )
 
-    def _has_whole_grid(self, n_started: int) -> bool:
+    def _own(self, estimator: Estimator) -> int | None:
+        """Return the first fitted candidate that is the estimator as it is."""
+        own = params_digest(own_candidate(estimator, self.prepared.setup.space))
+        fitted = sorted({pull.arm for pull in self.log.outcomes})
+        return next((a for a in fitted if params_digest(self.task.candidates[a]) == own), None)
+
+    def _has_whole_grid(self) -> bool:
         space, n_candidates = self.prepared.setup.space, len(self.task.candidates)
         if space.size is None or not space.is_grid or n_candidates < space.size:
             return False  # not listed: the grid may be huge
-        return n_started == space.n_different_in_grid
+        return n_different(self.task.candidates) == space.n_different_in_grid
 
     @property
     def ended_by(self) -> str:
@@ -207,20 +207,6 @@ class Run:
         return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
 
 
-def n_splits_of_grid_search(cv: object, n_repetitions: int | None) -> int | None:
-    """Return the number of splits on which GridSearchCV fits each candidate; None if not known.
-
-    If the number of splits is unlimited, it is the number of splits that ``cv`` yields in
-    GridSearchCV.
-    """
-    if n_repetitions is not None:
-        return n_repetitions
-    try:
-        return int(check_cv(cv).get_n_splits())
-    except (AttributeError, TypeError, ValueError):  # the number may depend on the groups
-        return None
-
-
 @dataclass(frozen=True)
 class ResultTable:
     """The results of a search, computed from its outcomes."""
@@ -247,10 +233,9 @@ def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
 
 def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
     """Return the results of rungs, and statistics of the finalists."""
-    means = run.comparable_means(rows)
-    if run.stopped_by == "policy":  # otherwise, most candidates lack splits
-        means = pulled_means
-    results = make_cv_results(run.task, run.outcomes, rows, means)
+    # If the search was stopped, most candidates lack splits.
+    means = pulled_means if run.stopped_by == "policy" else run.comparable_means(rows)
+    results, overlap = _with_errors(run, rows, means)
     index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
     # Equal candidates count once, or they would share the probability; the winner stays.
     index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
@@ -258,15 +243,14 @@ def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
     mean = np.full(len(rows), np.nan)
     if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
         mean[index] = results[name][index]
-    overlap = overlap_of(run.outcomes, run.prepared.setup.splits.n_rows)
     probability = probability_best(results | {name: mean}, run.metric, rows.level, overlap)
     probability[np.isnan(mean)] = np.nan
     return ResultTable(results, probability, int(np.isfinite(mean).sum()))
 
 
-def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, float]:
+def _with_errors(run: Run, rows: ResultRows, means: Means) -> tuple[CvResults, float]:
     """Return the columns with standard errors, and the overlap of the splits."""
-    results = make_cv_results(run.task, run.outcomes, rows, run.comparable_means(rows))
+    results = make_cv_results(run.task, run.outcomes, rows, means)
     overlap = overlap_of(run.outcomes, run.prepared.setup.splits.n_rows)
     add_standard_errors(results, overlap)
     return results, overlap
@@ -274,7 +258,8 @@ def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, float]:
 
 def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     """Return one row for each candidate, ranked by its scores."""
-    (results, overlap), metric = _with_errors(run, rows), run.metric
+    results, overlap = _with_errors(run, rows, run.comparable_means(rows))
+    metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
         has_enough = has_enough_splits(results["n_fits"])
@@ -292,7 +277,7 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
 
 def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     """Return one row for each candidate, ranked by what the policy believes."""
-    results, _ = _with_errors(run, rows)
+    results, _ = _with_errors(run, rows, run.comparable_means(rows))
     results["posterior_mean"] = belief.mean[rows.arm]
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]

@@ -368,25 +368,24 @@ class SearchRecord:
     """The plan of the search."""
     stages: dict[Pull, int]
     """The stage of each pull; empty if there are no stages."""
-    # Number of candidates, and of different ones. A small grid is used in several brackets.
     n_candidates: int
-    n_different: int
-    # Numbers of candidates and splits of the search to compare with; None if not known.
-    n_grid_candidates: int
-    n_grid_splits: int | None
-    is_whole_grid: bool
-    """Whether that search is GridSearchCV, because the candidates are a whole grid."""
-    # The largest amount of the resource, and its level.
-    largest: float
+    """Number of candidates that were created."""
+    n_grid_fits: int | None
+    """Number of fits of GridSearchCV over the same candidates; None if they are not a grid."""
+    metric: str
+    """The metric that guided the search."""
+    own: int | None
+    """The candidate that is the estimator as it is; None if there is none."""
     max_level: int
+    """The largest level."""
     seconds: float
     """Time from the start to the end of the pulls in this call of `fit`."""
     limit: float
     """The time budget from the start on, with the refit; infinite without one."""
     is_resumed: bool = False
     """Whether there are outcomes of earlier calls, from a checkpoint."""
-    is_timed: bool = False
-    """Whether the time budget decides how many loops are played."""
+    overlap: float = 0.0
+    """Size of a test set divided by that of a training set."""
     ended_by: str = ""
     """What ended the search before its plan was complete; empty if nothing did."""
 
@@ -408,7 +407,7 @@ class SearchRecord:
         )
 
 
-def outcome_of(outcome: Outcome) -> str:
+def outcome_kind(outcome: Outcome) -> str:
     """Return how a pull ended, as one word."""
     if outcome.error is None:
         return "ok" if outcome.score_error is None else "scorer_failed"
@@ -458,7 +457,7 @@ def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str
         "n_train": outcome.n_train,
         "n_test": outcome.n_test,
         "failed": error is not None,
-        "outcome": outcome_of(outcome),
+        "outcome": outcome_kind(outcome),
         "error": error,
     }
     for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
