@@ -79,11 +79,6 @@ def without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def params_text(params: Params) -> str:
-    """Return parameters in the form of a call."""
-    return ", ".join(f"{k}={value_text(v)}" for k, v in params.items()) or "no parameters"
-
-
 def short_names(params: Params) -> Params:
     """Return parameters with the last part of their names, unless two parameters share it."""
     short = {name.rpartition("__")[2]: value for name, value in params.items()}

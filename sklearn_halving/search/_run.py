@@ -121,7 +121,6 @@ class Run:
     def record(self, estimator: Estimator) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
         task, setup = self.task, self.prepared.setup
-        n_splits, size = setup.splits.n_repetitions, setup.space.n_different_in_grid
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
@@ -130,7 +129,7 @@ class Run:
             self.prepared.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-            n_grid_fits=n_splits * size if n_splits and size and self._has_whole_grid() else None,
+            n_grid_fits=self._grid_fits(),
             metric=self.metric,
             own=self._own(estimator),
             max_level=task.max_level,
@@ -147,11 +146,14 @@ class Run:
         fitted = sorted({pull.arm for pull in self.log.outcomes})
         return next((a for a in fitted if params_digest(self.task.candidates[a]) == own), None)
 
-    def _has_whole_grid(self) -> bool:
-        space, n_candidates = self.prepared.setup.space, len(self.task.candidates)
-        if space.size is None or not space.is_grid or n_candidates < space.size:
-            return False  # not listed: the grid may be huge
-        return n_different(self.task.candidates) == space.n_different_in_grid
+    def _grid_fits(self) -> int | None:
+        """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
+        space, n_splits = self.prepared.setup.space, self.prepared.setup.splits.n_repetitions
+        if space.size is None or not space.is_grid or len(self.task.candidates) < space.size:
+            return None  # not listed: the grid may be huge
+        n_all = space.n_different_in_grid
+        is_whole = n_different(self.task.candidates) == n_all
+        return n_all * n_splits if is_whole and n_splits is not None else None
 
     @property
     def ended_by(self) -> str:
