@@ -64,6 +64,7 @@ POLICIES: dict[str, str] = {
 """Names and classes of the policies that need only a number of fits or a confidence."""
 POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 """Policies that create their candidates during the search, from continuous distributions."""
+RETIRED = ("timed_halving", "incumbent_race")
 EXAMPLE_FITS = 1000
 NAMES = (*POLICIES, *POINT_POLICIES)
 UNIT_SCORES = re.compile(
@@ -128,15 +129,16 @@ class BanditSearchCV(BaseSearch):
     n_candidates : int or None, default=None
         Number of candidates, which are drawn without replacement. None uses the whole grid. From
         distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
-        that plan their brackets have their own number.
+        that plan their brackets have their own number. `~sklearn_halving.policies.BudgetedRace`
+        creates at most so many, and never more than it has fits.
     sampler : {"random", "gaussian_process"}, Sampler or None, default=None
         How candidates are created during the search, for policies whose candidates are:
         ``"budgeted_race"``. None is ``"gaussian_process"``.
     resource : str, Resource or None, default=None
-        Unit of the limits below, see HyperbandSearchCV. With None, every fit has full size.
+        Unit of the limits below, see HyperbandSearchCV. Policies that play rungs need it. None is
+        ``"n_samples"`` for all others.
     min_resources : float, str or None, default=None
-        Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
-        other policies use ``max_resources`` only.
+        Smallest resource of a fit, only for policies that play rungs; see HyperbandSearchCV.
     max_resources : float, str or None, default=None
         Resource of a full fit. None is all training rows, or the value in ``estimator``.
     initial_candidates : list of dict or None, default=None
@@ -287,10 +289,19 @@ class BanditSearchCV(BaseSearch):
     def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
         described, grows = description_of(self.policy), grows_arms(self.policy)
         creates_points = described.n_dimensions is not None
-        if self.resource is None and described.plays_levels and not grows:
+        plays_rungs = described.plays_levels and not grows
+        has_levels = plays_rungs or getattr(self.policy, "screening_level", None) is not None
+        if self.resource is None and has_levels:
             raise ValueError(
-                f"resource must be given for policy={self.policy!r}, which plays rungs; got "
-                "None. Give the name of a resource, such as 'n_samples'."
+                f"resource must be given for policy={self.policy!r}, which fits at several "
+                "levels; got None. Give the name of a resource, such as 'n_samples'."
+            )
+        if self.min_resources is not None and not plays_rungs:
+            raise self._left_out("min_resources", "plays no rungs")
+        if getattr(self.policy, "uses_time", False) and self.time_budget is None:
+            raise ValueError(
+                f"time_budget must be given for policy={self.policy!r}, which has no budget of "
+                "fits; got None. Set it, or give the policy a number of pulls."
             )
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
@@ -301,13 +312,14 @@ class BanditSearchCV(BaseSearch):
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
-        if described.plays_levels and self.resource is not None:
+        if has_levels:
             levels = choose_levels(limits, self.estimator, resource, splits, described.factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         is_lazy = grows or creates_points
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
-            n_arms = min(n_arms, n_fits)
+            own = n_fits if isinstance(self.policy, str) else getattr(self.policy, "n_pulls", None)
+            n_arms = min(n_arms, own or MOST_CANDIDATES)
         sampler = resolve_sampler(self.sampler) if grows else None
         if not described.plays_levels:
             warn_of_candidates(self, space)
@@ -426,6 +438,7 @@ def description_of(policy: str | Policy) -> PolicyDescription:
             raise ValueError(
                 f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object from "
                 f"sklearn_halving.policies, such as Hyperband(factor=4); got {policy!r}."
+                f"{' Use budgeted_race.' * (policy in RETIRED)}"
             )
         policy = policy_by_name(policy, 2, EXAMPLE_FITS, None)
     try:

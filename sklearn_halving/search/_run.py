@@ -45,6 +45,7 @@ from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
     warn_of_first_failures,
 )
+from sklearn_halving.splits._stream import split_scores
 
 SILENT_SECONDS = 60.0
 N_SILENT = 3
@@ -261,7 +262,8 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     (results, overlap), metric = _with_errors(run, rows), run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        has_enough = 2 * results["n_fits"] >= results["n_fits"].max()
+        n_scores = (~np.isnan(split_scores(results, f"test_{metric}"))).sum(axis=1)
+        has_enough = 2 * n_scores >= n_scores.max()
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
     statistics = ChoiceStatistics.of(compared, metric, rows.level, overlap)
     is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
