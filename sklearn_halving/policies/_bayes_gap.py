@@ -42,6 +42,8 @@ MAX_FEATURES_AT_START = 1024
 
 CONFIRMING_SHARE = 5
 """One of this many pulls may confirm the arm that looks best."""
+TIED = 1e-4
+"""Arms whose means differ by less than this share of a posterior deviation look equally good."""
 
 GP_UCB_DELTA = 0.1
 """One minus the confidence level of the bounds of GP-UCB in all rounds together."""
@@ -337,8 +339,12 @@ class BayesGap(BasePolicy):
         if only_pulled:
             was_pulled = may_win & has_reward
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
+        best = first_largest(np.where(may_win, mean, -np.inf))
+        rows, deviation = np.arange(len(best)), np.sqrt(state.posterior.variance)
+        least = mean[rows, best] - TIED * deviation[rows, best]
         # Pulled arms are preferred in ties.
-        best = first_largest(np.where(may_win, mean, -np.inf), np.where(has_reward, 2.0, 1.0))
+        is_tied = may_win & (mean >= least[:, np.newaxis])
+        best = (is_tied * np.where(has_reward, 2.0, 1.0)).argmax(axis=1)
         if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
             return state.leader_of_least_bound(best, may_win)
         return best

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isnan
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -106,12 +106,15 @@ class BudgetedRace(SeparateGames):
     29
     """
 
-    plays_levels: ClassVar[bool] = True
-
     n_pulls: Count | None = None
     screening_level: int | None = None
     pulls_in_flight: Count = 1
     refit_cost: NotNegative = 0.0
+
+    @property
+    def plays_levels(self) -> bool:
+        """Whether new arms are screened at a small level."""
+        return self.screening_level is not None
 
     @property
     def uses_time(self) -> bool:

@@ -11,14 +11,17 @@ from numpy.random import RandomState, SeedSequence
 
 from sklearn_halving import _typing as t
 from sklearn_halving._content_hash import params_digest
+from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import BudgetedRace
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import AMOUNT, COUNT, FitInputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._counts import (
+    FITS_OF_GRID_SEARCH,
     MOST_CANDIDATES,
     grid_policy,
     warn_of_candidates,
@@ -35,6 +38,7 @@ from sklearn_halving.search.preparing._splits import (
     fixed_splits,
     streamed_splits,
 )
+from sklearn_halving.search.watching._failure_messages import FEW_FULL_FITS
 
 DEFAULT_FITS = 50
 """Default number of full fits over distributions: the work of RandomizedSearchCV."""
@@ -66,7 +70,8 @@ class AdaptiveSearchCV(BaseSearch):
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Time for `fit` with the refit, in seconds or as text, such as ``"30min"``. The result then
-        depends on the speed of the machine.
+        depends on the speed of the machine. With ``n_fits``, it is a limit, and the refit comes
+        after it.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -85,7 +90,8 @@ class AdaptiveSearchCV(BaseSearch):
         Budget of fits, each of one candidate on all rows of one split. None is no limit if there
         is a ``time_budget`` or a grid, and otherwise 50, the work of RandomizedSearchCV.
     n_candidates : int or None, default=None
-        Maximum number of candidates. Without a budget, so many of a grid are drawn.
+        Maximum number of candidates. Without a budget, so many of a grid are drawn. The default
+        budget over distributions stays at 50 fits: set ``n_fits`` for more candidates.
     resource : str, Resource or None, default=None
         What small fits have less of: ``"n_samples"``, which None stands for, the name of a
         parameter such as ``"n_estimators"``, ``"partial_fit"`` or ``"fit_time"``; see
@@ -99,7 +105,8 @@ class AdaptiveSearchCV(BaseSearch):
     fits_in_flight : int or None, default=None
         Maximum number of fits of ``n_fits`` whose scores are not known when the next candidate is
         chosen, which is also the largest number of workers that are busy. The result depends on
-        it. None is one for every 25 fits, at most 8.
+        it. A large one leaves no fits to confirm the leaders. None is one for every 25 fits, at
+        most 8.
     initial_candidates : list of dict or None, default=None
         Candidates that are tried first. Within a budget, your estimator as it is comes before
         them, unless the list is empty.
@@ -120,8 +127,10 @@ class AdaptiveSearchCV(BaseSearch):
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in GridSearchCV. Within a budget, it has one row for each candidate and the number of
-        its fits, ``n_fits``. Otherwise it has one row for each candidate and amount of resource.
+        As in GridSearchCV. Within a budget, it has one row for each candidate, with the number of
+        its fits, ``n_fits``, with ``standard_error_test_score``, and with ``probability_best``, as
+        far as known. Otherwise it has one row for each candidate and amount of resource,
+        ``n_resources``. The page on results lists all columns.
     history_ : DataFrame
         One row for each fit.
     best_estimator_ : estimator
@@ -168,7 +177,7 @@ class AdaptiveSearchCV(BaseSearch):
     Warns
     -----
     UserWarning
-        If the budget was enough for fewer than three full fits.
+        If the budget is enough for fewer than three candidates in full, although there are more.
 
     See Also
     --------
@@ -259,7 +268,8 @@ class AdaptiveSearchCV(BaseSearch):
     ) -> Setup:
         """Return the setup of a grid without a budget."""
         for name in ("sampler", "fits_in_flight"):
-            self._require_none(name, "for a grid without a budget, whose candidates all start")
+            why = "for a grid without a budget, whose candidates all start"
+            self._require_none(name, why, "set n_fits")
         splits = fixed_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits)
@@ -274,10 +284,19 @@ class AdaptiveSearchCV(BaseSearch):
         seed: SeedSequence,
     ) -> Setup:
         """Return the setup of a budget of fits, which are all full."""
-        self._require_none("min_resources", "for a budget of fits, which are all full")
+        why, way_out = "for a budget of fits, which are all full", "set time_budget without n_fits"
+        self._require_none("min_resources", why, way_out)
         if self.resource is None and self.max_resources is None:
             resource = WholeFit()
         n_fits = DEFAULT_FITS if self.n_fits is None else self.n_fits
+        wanted = FEW_FULL_FITS if self.n_candidates is None else self.n_candidates
+        if self.n_fits is not None:  # then, n_candidates is only a limit
+            wanted = min(wanted, FEW_FULL_FITS)
+        if n_fits < min(wanted, space.size or wanted):
+            warn_user(
+                f"n_fits={n_fits} is too few to try {counted(wanted, 'candidate')}. Set n_fits, "
+                f"for example to {FITS_OF_GRID_SEARCH * wanted}."
+            )
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
@@ -291,7 +310,8 @@ class AdaptiveSearchCV(BaseSearch):
         self, inputs: FitInputs, space: SearchSpace, resource: Resource, seed: SeedSequence
     ) -> Setup:
         """Return the setup of a time budget."""
-        self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
+        why = "for a time_budget alone: each worker has one fit"
+        self._require_none("fits_in_flight", why, "set n_fits")
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = screening_levels(limits, self.estimator, resource, splits)
@@ -306,20 +326,17 @@ class AdaptiveSearchCV(BaseSearch):
             return space
         own = own_candidate(self.estimator, space)
         others = (p for p in space.initial if params_digest(p) != params_digest(own))
-        return space.starting_with([own, *others])
+        return space.starting_with([own, *others], has_own=True)
 
     def _splits(self, inputs: FitInputs, resource: Resource, seed: SeedSequence) -> SearchSplits:
         """Return the splits of ``cv``, each once, unless it is a stream."""
         make_splits = streamed_splits if hasattr(self.cv, "stream") else fixed_splits
         return make_splits(self, inputs, resource, seed)
 
-    def _require_none(self, name: str, why: str) -> None:
+    def _require_none(self, name: str, why: str, way_out: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""
         if (value := getattr(self, name)) is not None:
-            raise ValueError(
-                f"{name}={value!r} must be None {why}. Leave it out, or change n_fits and "
-                "time_budget."
-            )
+            raise ValueError(f"{name}={value!r} must be None {why}. Leave it out, or {way_out}.")
 
     def _policy(self, setup: Setup) -> Policy:
         levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits

@@ -13,8 +13,15 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, plays_levels
+from sklearn_halving.policies._protocol import (
+    ChoosesPoints,
+    GrowsArms,
+    Policy,
+    plays_levels,
+    uses_time,
+)
 from sklearn_halving.policies._successive_halving import BracketPolicy
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -65,6 +72,7 @@ NAMES: dict[str, Factory] = {
     "variance_rejects": lambda _, n, *__: policies.VarianceRejects(n),
 }
 """Names of the policies that need only a number of fits or a confidence."""
+RETIRED = ("timed_halving", "incumbent_race")
 UNIT_SCORES = re.compile(
     "(accuracy|average_precision|balanced_accuracy|f1|jaccard|precision|recall|roc_auc"
     "|top_k_accuracy)(_.*)?"
@@ -127,15 +135,16 @@ class BanditSearchCV(BaseSearch):
     n_candidates : int or None, default=None
         Number of candidates, which are drawn without replacement. None uses the whole grid. From
         distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
-        that plan their brackets have their own number.
+        that plan their brackets have their own number. `~sklearn_halving.policies.BudgetedRace`
+        creates at most so many, and never more than it has fits.
     sampler : {"random", "gaussian_process"}, Sampler or None, default=None
         How candidates are created during the search, for policies whose candidates are:
         ``"budgeted_race"``. None is ``"gaussian_process"``.
     resource : str, Resource or None, default=None
-        Unit of the limits below, see HyperbandSearchCV. With None, every fit has full size.
+        Unit of the limits below, see HyperbandSearchCV. Policies that play rungs need it. None is
+        ``"n_samples"`` for all others.
     min_resources : float, str or None, default=None
-        Smallest resource of a fit, for policies that play rungs; see HyperbandSearchCV. All
-        other policies use ``max_resources`` only.
+        Smallest resource of a fit, only for policies that play rungs; see HyperbandSearchCV.
     max_resources : float, str or None, default=None
         Resource of a full fit. None is all training rows, or the value in ``estimator``.
     initial_candidates : list of dict or None, default=None
@@ -287,31 +296,39 @@ class BanditSearchCV(BaseSearch):
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
         creates_points = self.policy == "hoo" or isinstance(self.policy, ChoosesPoints)
-        has_levels = grows or plays_levels(self.policy)
-        if self.resource is None and has_levels and not grows:
+        has_levels = plays_levels(self.policy)
+        if self.resource is None and has_levels:
             raise ValueError(
-                f"resource must be given for policy={self.policy!r}, which plays rungs; got "
-                "None. Give the name of a resource, such as 'n_samples'."
+                f"resource must be given for policy={self.policy!r}, which fits at several "
+                "levels; got None. Give the name of a resource, such as 'n_samples'."
+            )
+        if self.min_resources is not None and not has_levels:
+            raise self._left_out("min_resources", "fits at one level")
+        if uses_time(self.policy) and self.time_budget is None:
+            raise ValueError(
+                f"time_budget must be given for policy={self.policy!r}, which has no budget of "
+                "fits; got None. Set it, or give the policy a number of pulls."
             )
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
-        make_splits = streamed_splits
-        if has_levels or creates_points:
-            make_splits = fixed_splits
+        is_lazy = grows or creates_points
+        make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
-        if has_levels and self.resource is not None:
+        if has_levels:
             factor = self.policy.factor if isinstance(self.policy, BracketPolicy) else 3
             levels = choose_levels(limits, self.estimator, resource, splits, factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
-        is_lazy = grows or creates_points
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
-            n_arms = min(n_arms, n_fits)
+            n_most = n_fits
+            if not isinstance(self.policy, str):  # it has a budget of its own
+                n_most = self.policy.plan(Problem(n_arms)).max_pulls or n_arms
+            n_arms = min(n_arms, n_most)
         sampler = resolve_sampler(self.sampler) if grows else None
-        if not has_levels:
+        if not has_levels and not grows:
             warn_of_candidates(self, space)
         known = range_of_steering_score(self)
         numbers = n_arms, n_fits, sampler
@@ -404,6 +421,7 @@ def check_policy_or_name(policy: object) -> None:
             raise ValueError(
                 f"policy must be one of {names}, or an object from sklearn_halving.policies, such "
                 f"as Hyperband(factor=4); got {policy!r}."
+                f"{' Use budgeted_race.' * (policy in RETIRED)}"
             )
         return
     try:

@@ -188,7 +188,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
             - ``bracket`` (the paper's s) and ``rung``, or ``stage``, and ``loop`` if there are
               several loops of brackets;
-            - ``n_candidates`` of each rung. Those of a later rung are the best of the rung before,
+            - ``n_candidates`` of each rung, or the most that may be tried if candidates are
+              created during the search. Those of a later rung are the best of the rung before,
               so the first rungs of all brackets together have all candidates of the search;
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
@@ -498,7 +499,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         with one_blas_thread():
             self._table = make_result_table(run, run.rows)
         self.cv_results_ = self._table.cv_results
-        if not run.prepared.plan.has_rungs:
+        if hasattr(self, "n_fits"):
             most = run.prepared.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._table.belief is not None:
@@ -513,6 +514,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             raise ValueError(failures.no_fit_message(run.prepared.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
+        if run.prepared.plan.has_rungs:
+            failures.report_blind_rungs(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if not run.prepared.plan.has_rungs:

@@ -104,17 +104,19 @@ class HyperbandSearchCV(BaseSearch):
         as many as the paper's brackets need.
     n_loops : int or None, default=None
         Number of times that the brackets are played, each time with new candidates. None is 1, or
-        without limit if there is a ``time_budget``. A grid is played once.
+        without limit if there is a ``time_budget``. A grid, or another finite space, is played
+        once; more loops must not need more candidates than it has.
     brackets : {"all", "most_exploratory"}, list of int or None, default=None
         The brackets that are played; numbers are values of s. None is one bracket that starts
         every candidate for a grid, and ``"all"`` for distributions.
     factor : float or None, default=None
         The paper's eta, at least 2: one of every ``factor`` candidates of a rung is promoted.
         None is 2 for the bracket of a grid and 3 for Hyperband's brackets.
-    resource : str or Resource, default="n_samples"
+    resource : str, Resource or None, default=None
         What grows from rung to rung:
 
-        - ``"n_samples"``: the number of training rows. Test sets are never reduced.
+        - ``"n_samples"``, which None stands for: the number of training rows. Test sets are never
+          reduced.
         - the name of a numeric parameter, such as ``"n_estimators"`` or ``"clf__max_iter"``.
           Models are trained further from rung to rung if the estimator supports that.
         - ``"partial_fit"``: the number of epochs of ``partial_fit``.
@@ -128,7 +130,7 @@ class HyperbandSearchCV(BaseSearch):
         parameter in ``estimator``.
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is. They start in
-        the widest bracket.
+        the widest bracket, as far as they fit into it.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. The same search on the same data resumes from it.
     fit_timeout : float, str or None, default=None
@@ -246,7 +248,7 @@ class HyperbandSearchCV(BaseSearch):
         n_loops: int | None = None,
         brackets: Literal["all", "most_exploratory"] | Sequence[int] | None = None,
         factor: float | None = None,
-        resource: str | Resource = "n_samples",
+        resource: str | Resource | None = None,
         min_resources: float | str | None = None,
         max_resources: float | str | None = None,
         initial_candidates: Sequence[t.Params] | None = None,
@@ -263,12 +265,12 @@ class HyperbandSearchCV(BaseSearch):
     n_loops: int | None
     brackets: str | Sequence[int] | None
     factor: float | None
-    resource: str | Resource
+    resource: str | Resource | None
     min_resources: float | str | None
     max_resources: float | str | None
 
     def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
-        resource = resolve_resource(self.resource, self.estimator)
+        resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
         splits = fixed_splits(self, inputs, resource, seed)
@@ -284,11 +286,8 @@ class HyperbandSearchCV(BaseSearch):
 
     def _policy(self, setup: Setup) -> Policy:
         space, levels = setup.space, setup.levels
-        if space.is_grid and self.n_loops not in (None, 1):
-            raise ValueError(
-                f"n_loops={self.n_loops!r} must be None or 1 for a grid, whose candidates are all "
-                "tried in one loop. Leave it out."
-            )
+        if space.is_grid:
+            self._check_loops(space.size, space.size)
         if self._halves_grid(space):
             return grid_policy(self, space, setup.resource, setup.splits, levels)
         brackets = "all" if self.brackets is None else self.brackets
@@ -296,7 +295,7 @@ class HyperbandSearchCV(BaseSearch):
             factor=self.factor or BRACKET_FACTOR,
             brackets=brackets if isinstance(brackets, str) else tuple(brackets),
             max_eliminations=levels.n_eliminations,
-            early_repetitions=_n_early_splits(setup.splits),
+            early_repetitions=_n_rung_splits(setup.splits),
         )
         loop = replace(loop, n_candidates=self._n_started(loop, setup))
         n_arms = _n_arms(loop, levels)
@@ -306,8 +305,18 @@ class HyperbandSearchCV(BaseSearch):
                 f"{MAX_STARTED} candidates, but it would start {n_arms}. Use a smaller factor, "
                 "usually from 2 to 5, raise min_resources, or set n_candidates."
             )
+        self._check_loops(n_arms, space.size)
         n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
         return replace(loop, n_loops=n_loops)
+
+    def _check_loops(self, n_arms: int | None, size: int | None) -> None:
+        """Raise if loops of so many candidates need more than there are."""
+        n_loops = self.n_loops or 1
+        if n_loops > 1 and size is not None and (n_arms or 0) * n_loops > size:
+            raise ValueError(
+                f"n_loops={n_loops} must be None or 1 for a space of {size} candidates, of which "
+                f"a loop starts {n_arms}. Leave it out, or set a smaller n_candidates."
+            )
 
     def _n_started(self, loop: Hyperband, setup: Setup) -> int | None:
         """Return the number of candidates of a loop; None for the paper's numbers."""
@@ -327,8 +336,8 @@ def _n_arms(loop: Hyperband, levels: Levels) -> int:
     return loop.plan(Problem(min_level=levels.smallest, max_level=levels.largest)).n_arms
 
 
-def _n_early_splits(splits: SearchSplits) -> int | None:
-    """Return the number of splits on which the early rungs are evaluated; None for all."""
+def _n_rung_splits(splits: SearchSplits) -> int | None:
+    """Return the number of splits of rungs below the largest level; None for all."""
     wanted, n_all = splits.early.n_telling, splits.n_repetitions
     return None if wanted is None or n_all is None or wanted >= n_all else wanted
 
@@ -391,7 +400,7 @@ class VarianceHalvingSearchCV(BaseSearch):
         Stop when no candidate can be better than the leader by more than this difference of
         scores, with a confidence of 95 % for each candidate.
     resource : str, Resource or None, default=None
-        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
+        Unit of ``max_resources``, see HyperbandSearchCV. None is ``"n_samples"``.
     max_resources : float, str or None, default=None
         Resource of a fit. None is all training rows, or the value in ``estimator``.
     initial_candidates : list of dict or None, default=None
@@ -635,7 +644,7 @@ class BayesGapSearchCV(BaseSearch):
         Half the width of the bounds in standard deviations. ``"printed"`` is eq. (9) of the
         paper. ``"effective"`` takes the correlation of candidates into account.
     resource : str, Resource or None, default=None
-        Unit of ``max_resources``, see HyperbandSearchCV. With None, every fit has full size.
+        Unit of ``max_resources``, see HyperbandSearchCV. None is ``"n_samples"``.
     max_resources : float, str or None, default=None
         Resource of a fit. None is all training rows, or the value in ``estimator``.
     fits_in_flight : int or None, default=None

@@ -35,8 +35,13 @@ AMOUNT = [POSITIVE, str, None]
 OTHER_NAMES = {
     "param_grid": "use param_distributions, a grid or distributions",
     "n_iter": "use n_candidates, the number of different candidates",
+    "AdaptiveSearchCV.n_iter": "use n_fits, for single fits: n_iter times the number of folds",
+    "first_candidates": "use initial_candidates",
+    "races": "use AdaptiveSearchCV, which races its leaders, or policy='budgeted_race'",
+    "early_splits": "use BanditSearchCV(policy=Hyperband(early_repetitions=...))",
+    "brackets_in_play": "use BanditSearchCV(policy=AsynchronousBrackets(...))",
 }
-"""Parameters of GridSearchCV and RandomizedSearchCV that have another name in a search."""
+"""Parameters that have another name in a search, or in one of the searches."""
 
 
 class SharedParameters:
@@ -117,7 +122,8 @@ def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
         for name in params.keys() - {*signature(init).parameters}:
             others = [search for search, names in _with_parameters.items() if name in names]
             hint = f"it is a parameter of {', '.join(others)}" if others else ""
-            if hint := OTHER_NAMES.get(name, hint):
+            hint = OTHER_NAMES.get(f"{own}.{name}", OTHER_NAMES.get(name, hint))
+            if hint:
                 raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
         init(self, *args, **params)
 

@@ -46,6 +46,7 @@ from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
     warn_of_first_failures,
 )
+from sklearn_halving.splits._stream import split_scores
 
 # Seconds and number of fits after which a warning says that all fits so far have failed.
 SILENT_SECONDS = 60.0
@@ -264,7 +265,8 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        has_enough = has_enough_splits(results["n_fits"])
+        n_scores = (~np.isnan(split_scores(results, f"test_{metric}"))).sum(axis=1)
+        has_enough = has_enough_splits(n_scores)
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
     probability = probability_best(compared, metric, rows.level, overlap)
     is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])

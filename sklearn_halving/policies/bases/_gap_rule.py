@@ -10,14 +10,12 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._ranking import (
+    TIE,
     gap_to_others,
     largest_of_each,
     places,
     two_largest,
 )
-
-TIE = 1e-9
-"""Relative tolerance for ties, so that rounding errors do not affect the choice."""
 
 NOWHERE = -1e200
 """Bound of an eliminated arm: finite, so that differences of bounds do not become NaN."""

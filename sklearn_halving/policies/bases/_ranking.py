@@ -12,6 +12,8 @@ import numpy.typing as npt
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import NO_ARM
 
+TIE = 1e-9
+"""Relative tolerance for ties, so that rounding errors do not affect the choice."""
 AnyArray = npt.NDArray[Any]
 Numbers = TypeVar("Numbers", FloatArray, IntArray)
 
@@ -128,11 +130,16 @@ def places(values: AnyArray, column: IntArray) -> IntArray:
 
 
 def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
-    """Return the arm with the largest mean in each row; ``NO_ARM`` if no arm is alive."""
+    """Return the arm with the largest mean in each row; ``NO_ARM`` if no arm is alive.
+
+    Means that differ by a rounding error are tied.
+    """
     known = alive & ~np.isnan(mean)
     # Arms at minus infinity rank below finite numbers, but above arms without a reward.
     score = np.where(known, mean, -np.inf)
-    tied = known & (score == largest_of_each(score)[:, np.newaxis])
+    top = largest_of_each(score)
+    top -= TIE * np.abs(np.where(np.isfinite(top), top, 0.0))
+    tied = known & (score >= top[:, np.newaxis])
     arm = tied.argmax(axis=1)
     return np.where(known.take(places(known, arm)), arm, NO_ARM)
 

@@ -23,23 +23,16 @@ MOST_CANDIDATES = 10_000
 """Maximum number of candidates that are created during a search."""
 GRID_FACTOR = 2
 """Default factor of the bracket of a grid."""
-EARLY_SPLITS = 2
-"""Number of splits of the early rungs of a grid. A single split was worse on recorded learning
+SPLITS_OF_RUNGS = 2
+"""Number of splits of the first rungs of a grid. A single split was worse on recorded learning
 curves."""
 
 
 def optional_resource(search: Any) -> Resource:
-    """Return the resource; without one, all fits have the same size."""
-    if search.resource is not None:
-        return resolve_resource(search.resource, search.estimator)
-    for name in ("min_resources", "max_resources"):
-        if getattr(search, name, None) is not None:
-            raise ValueError(
-                f"{name}={getattr(search, name)!r} must come with a resource; got resource=None, "
-                "with which all fits have the same size. Set resource, for example to "
-                f"'n_samples', or leave {name} out."
-            )
-    return WholeFit()
+    """Return the resource, which is rows if only its amount is given; else, fits are whole."""
+    if search.resource is None and search.max_resources is None:
+        return WholeFit()
+    return resolve_resource(search.resource or "n_samples", search.estimator)
 
 
 def count_candidates(
@@ -117,7 +110,7 @@ def grid_policy(
         n_arms=n_arms,
         n_repetitions=n_splits,
         factor=GRID_FACTOR if factor is None else factor,
-        early_repetitions=EARLY_SPLITS if splits.early.has_like_folds else n_splits,
+        early_repetitions=SPLITS_OF_RUNGS if splits.early.has_like_folds else n_splits,
         first_floor=first_floor,
         deep_floor=deep_floor,
     )

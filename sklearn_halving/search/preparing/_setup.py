@@ -153,7 +153,8 @@ def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> N
         for params in candidates:
             unfitted = clone(estimator).set_params(**clone(params, safe=False))
             resource.rescaled(unfitted, levels.smallest, levels.largest)
-    if not isinstance(resource, ContinuedResource) or resource.can_continue(estimator):
+    has_rungs = levels.smallest < levels.largest and isinstance(resource, ContinuedResource)
+    if not has_rungs or resource.can_continue(estimator):
         return
     if not (isinstance(resource, Iterations) and resource.continuation == "refit"):
         reason = (

@@ -23,6 +23,7 @@ from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import dimension_of, is_finite_number
+from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 
 MAX_REDRAWS = 1000
@@ -54,6 +55,8 @@ class SearchSpace:
     initial : sequence of dict, default=()
         Candidates that come before all others, with different parameters. They are a part of the
         space, and are not drawn again.
+    has_own : bool, default=False
+        Whether the first of them is the estimator as it is.
 
     Attributes
     ----------
@@ -64,11 +67,16 @@ class SearchSpace:
     """
 
     def __init__(
-        self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
+        self,
+        param_distributions: ParamDistributions,
+        initial: Sequence[Params] = (),
+        *,
+        has_own: bool = False,
     ) -> None:
         _check_lists(param_distributions)
         self._sampler = ParameterSampler(param_distributions, n_iter=1)
         spaces = self._sampler.param_distributions
+        self.has_own = has_own
         self.initial = tuple(dict(sorted(params.items())) for params in initial)
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
@@ -81,9 +89,9 @@ class SearchSpace:
                 "dict of parameter names and values, or a list of such dicts."
             )
 
-    def starting_with(self, first: Iterable[Params]) -> SearchSpace:
+    def starting_with(self, first: Iterable[Params], *, has_own: bool = False) -> SearchSpace:
         """Return the space with other initial candidates."""
-        return SearchSpace(self.distributions, list(first))
+        return SearchSpace(self.distributions, list(first), has_own=has_own)
 
     @property
     def distributions(self) -> list[Params]:
@@ -116,9 +124,11 @@ class SearchSpace:
     def check_initial(self, n_candidates: int) -> None:
         """Raise if there are more initial candidates than the search starts."""
         if n_candidates < len(self.initial):
+            given = counted(len(self.initial) - self.has_own, "candidate")
+            own = " and your estimator as it is" * self.has_own
             raise ValueError(
-                f"initial_candidates has {len(self.initial)} candidates, but the search starts "
-                f"only {n_candidates}. Pass fewer of them, or let the search start more."
+                f"initial_candidates has {given}{own}, but the search starts only {n_candidates}. "
+                "Pass fewer of them, or let the search start more."
             )
 
     def draw(self, n_of_bracket: Sequence[int], rng: np.random.RandomState) -> list[Params]:

@@ -81,23 +81,39 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
 def report_broken_splits(
     task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
 ) -> None:
-    """Warn of splits on which no candidate has a score, if there are others."""
+    """Warn of splits on which no candidate has a score, if one of them has it elsewhere."""
     by_split: dict[int, list[Outcome]] = defaultdict(list)
+    scored = {outcome.pull.arm for outcome in outcomes if not np.isnan(reward(outcome))}
     for outcome in outcomes:
         by_split[outcome.pull.repetition].append(outcome)
     broken = {
         task.splits.number(repetition): _error_of(own[0])
         for repetition, own in by_split.items()
         if np.isnan([reward(outcome) for outcome in own]).all()
-        and len({outcome.pull.arm for outcome in own}) > 1
+        and len(arms := {outcome.pull.arm for outcome in own}) > 1
+        and arms & scored
     }
-    if 0 < len(broken) < len(by_split):
+    if broken:
         numbers, error = sorted(broken), broken[min(broken)]
         what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
         why = last_line(error) if error else "the score is NaN"
         warn_user(
             f"{what}: no candidate could be fitted and scored there ({why}). Candidates are "
             "compared on the other splits."
+        )
+
+
+def report_blind_rungs(
+    task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
+) -> None:
+    """Warn of levels below the largest without any score, at which rungs decide nothing."""
+    scored = {outcome.pull.level for outcome in outcomes if not np.isnan(reward(outcome))}
+    blind = {outcome.pull.level for outcome in outcomes} - scored - {task.max_level}
+    if blind and scored:
+        amounts = " or ".join(str(task.resource.to_amount(level)) for level in sorted(blind))
+        warn_user(
+            f"No candidate has a score with {task.resource.name}={amounts}. There, the first "
+            "candidates were promoted, whether they are good or not."
         )
 
 
@@ -146,23 +162,18 @@ def few_full_fits_message(
     task: EvaluationTask, outcomes: Sequence[Outcome], limit: float, n_workers: int
 ) -> str:
     """Return that a time budget was too short to compare candidates in full; empty if not."""
-    full = [o for o in outcomes if o.pull.level == task.max_level and o.error is None]
-    n_full = len({outcome.pull.arm for outcome in full})
+    n_full = len({o.pull.arm for o in outcomes if o.pull.level == task.max_level})
     if n_full >= min(FEW_FULL_FITS, len(task.candidates)):
         return ""
     level = max(outcome.pull.level for outcome in outcomes)
     same = [o.fit_seconds + o.score_seconds for o in outcomes if o.pull.level == level]
-    seconds = float(np.mean(same))
-    took, way_out = "A full fit took", ""
-    if not full:
-        took = f"A fit with {task.resource.name}={task.resource.to_amount(level)} took"
-    else:
-        # If fits are short, most of the time was lost, for example while the workers started.
-        budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)
-        way_out = f" {ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
+    seconds = float(np.mean(same)) * task.max_level / level
+    # If fits are short, most of the time was lost, for example while the workers started.
+    budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)
     return (
         f"The time_budget was enough to fit {counted(n_full, 'candidate')} in full, too few to "
-        f"compare. {took} {seconds_text(seconds)}.{way_out}"
+        f"compare. A full fit {'took' if n_full else 'takes about'} {seconds_text(seconds)}. "
+        f"{ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
     )
 
 
