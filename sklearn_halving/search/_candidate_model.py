@@ -19,6 +19,8 @@ from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._gaussian_process import Axes, matern
 from sklearn_halving.samplers._space import NEUTRAL, Continuous, Opaque, Uniform, dimension_of
 
+CATEGORY_DISTANCE = 0.5
+"""Distance of two categories of a parameter; the range of a number is 1."""
 FAR = 1e3
 """Distance at which every kernel is 0."""
 LENGTH = 8**-0.5
@@ -96,23 +98,31 @@ def make_prior(
 ) -> ParameterFamily:
     """Return the prior covariance of candidates, whose length scales are estimated later."""
     axes, points = _encoded(candidates, param_distributions)
-    columns, branches = _columns(axes, points), axes.space.branches
-    if len(candidates) > 1 and not np.ptp(columns[:, np.isnan(axes.cell)], axis=0).any():
+    space, columns, is_number = axes.space, _columns(axes, points), np.isnan(axes.cell)
+    ranges = np.ptp(columns, axis=0)
+    if len(candidates) > 1 and not ranges[is_number].any():
         warn_user(NO_NUMBERS)
     number_of: dict[Hashable, int] = {}
     branch = [
-        number_of.setdefault(_independent(axes.space, params, point), len(number_of))
+        number_of.setdefault(_independent(space, params, point), len(number_of))
         for params, point in zip(candidates, points, strict=True)
     ]
-    is_parameter = np.isin(axes.of_column, np.concatenate(branches))  # not the axis of the dict
-    of_axis, parameter = np.unique(axes.of_column[is_parameter], return_inverse=True)
-    n_varying = np.array([max(1, np.isin(of_axis, own).sum()) for own in branches])
-    of_dict = [axes.space.branch_of(point) for point in points]
-    scaled = columns[:, is_parameter] / np.sqrt(n_varying[of_dict])[:, np.newaxis]
+    of_dict = [space.branch_of(point) for point in points]
+    varies = np.isin(axes.of_column, np.concatenate(space.branches)) & (ranges > 0)
+    axis = axes.of_column[varies]
+    scales = np.where(is_number, ranges, 1 / CATEGORY_DISTANCE)[varies]
+    n_varying = np.array([max(1, np.isin(own, axis).sum()) for own in space.branches])[of_dict]
+    name_of = np.array([dimension.name for dimension in space.dimensions])
+    names, parameter = np.unique(name_of[axis], return_inverse=True)
     return ParameterFamily(
         KERNELS[kernel],
-        np.column_stack([scaled, FAR * np.array(branch)]),
-        np.full(len(of_axis), LENGTH),
+        np.column_stack(
+            [
+                columns[:, varies] / scales / np.sqrt(n_varying)[:, np.newaxis],
+                FAR * np.array(branch),
+            ]
+        ),
+        np.full(len(names), LENGTH),
         parameter=parameter,
     )
 
