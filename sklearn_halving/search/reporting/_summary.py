@@ -26,6 +26,7 @@ from sklearn_halving.search._formatting import (
     shortened,
     without_addresses,
 )
+from sklearn_halving.search.preparing._space import first_of_each
 from sklearn_halving.search.reporting._statistics import edges
 from sklearn_halving.search.reporting._tables import SearchRecord, make_history
 from sklearn_halving.splits._stream import split_scores
@@ -148,7 +149,6 @@ class Findings:
                 "deviation": results[f"std_test_{metric}"],
                 "amount": results.get("n_resources", 1),
                 "probability": results.get("probability_best", nan),
-                "params": [repr(params) for params in results["params"]],
             }
         )
         for name in ("loop", "bracket", "iter"):
@@ -172,7 +172,8 @@ class Findings:
         rows = self.rows[(self.rows["n_all_fits"] > 0) | self.rows["is_best"]]
         rows = rows.sort_values("rank", kind="stable")
         # If a small grid is used in several brackets, a candidate has several numbers.
-        rows = rows.drop_duplicates("params").drop_duplicates("candidate")
+        different = first_of_each(self.results["params"][row] for row in rows["row"])
+        rows = rows.iloc[different].drop_duplicates("candidate")
         leaders: list[Row] = rows[:N_LEADERS].to_dict("records")
         return leaders
 
