@@ -9,17 +9,12 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 
 from sklearn_halving._typing import Parameterized, Params
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
@@ -58,6 +53,11 @@ def params_digest(params: Params) -> str:
     return content_hash(
         {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
     )
+
+
+def value_digest(value: object) -> str:
+    """Return the identity of a value of a parameter, as in `params_digest`."""
+    return content_hash(value.item() if isinstance(value, np.generic) else value)
 
 
 class _Hasher:
@@ -112,9 +112,9 @@ class _Hasher:
             rows = value.tocsr()
             self._tag("sparse", str((value.format, value.shape)).encode())
             self._add_all([rows.data, rows.indices, rows.indptr])
-        elif _is_of_pandas(value, "DataFrame"):
+        elif _is_of("pandas", "DataFrame", value):
             self._add_frame(value)
-        elif _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index"):
+        elif _is_of("pandas", "Series", value) or _is_of("pandas", "Index", value):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
             if hasattr(value.dtype, "categories"):  # ordered, and the dtype's text is truncated
                 self._add_all([value.dtype.categories])
@@ -162,7 +162,7 @@ class _Hasher:
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
             self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
-    def _add_frame(self, frame: pd.DataFrame) -> None:
+    def _add_frame(self, frame: Any) -> None:
         self._tag("frame", str(frame.shape).encode())
         self._add_all([frame.columns, frame.index])
         for place in range(frame.shape[1]):
@@ -183,12 +183,12 @@ class _Hasher:
         elif isinstance(value, Parameterized):
             params = value.get_params(deep=False)
             self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
-            if isinstance(value, FrozenEstimator):  # includes the fitted attributes
-                self.add(dict(vars(value.estimator)))
+            if _is_of("sklearn.frozen", "FrozenEstimator", value):  # with the fitted attributes
+                self.add(dict(vars(params["estimator"])))
         elif is_dataclass(value):
             names = [f.name for f in fields(value) if f.name not in self._without]
             self.add({name: getattr(value, name) for name in names})
-        elif value is check_random_state(None):  # its state changes all the time
+        elif value is np.random.mtrand._rand:  # the global one changes all the time
             self._tag("global")
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             self._tag("columns", str(getattr(value, "columns", "")).encode())
@@ -219,10 +219,10 @@ def _state_of(value: object) -> object:
     ]
 
 
-def _is_of_pandas(value: object, name: str) -> bool:
-    """Return whether a value is an instance of a class of pandas, without importing pandas."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, getattr(pandas, name))
+def _is_of(module: str, name: str, value: object) -> bool:
+    """Return whether a value is an instance of a class, without importing its module."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))
 
 
 def _plain_bytes(value: object) -> bytes:

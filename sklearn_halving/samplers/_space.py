@@ -5,7 +5,8 @@ An axis maps the values of its parameter to (0, 1) and back.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log, prod
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from scipy.stats import rv_continuous, rv_discrete
 
 from sklearn_halving._checks import refuse_unless
+from sklearn_halving._content_hash import content_hash, params_digest, value_digest
 from sklearn_halving._typing import Params
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,6 +33,8 @@ MAX_DRAWS = 100
 """After this many draws without a new candidate, a finite space is searched in order."""
 MAX_ENDLESS_DRAWS = 1000
 """Maximum number of draws from an infinite space, which may have only a few likely values."""
+GRID = tuple(((np.arange(1000) + 0.5) / 1000).tolist())
+"""Coordinates among which that of a number outside of a range is looked for."""
 BRANCH = "(which dict)"
 """Name of the axis for the dict that a candidate comes from."""
 
@@ -188,12 +192,18 @@ class Choices(Dimension):
         return self.values[self.cell_of(x)]
 
     @cached_property
-    def _place_of(self) -> dict[Hashable, int]:
-        return {value_key(value): place for place, value in enumerate(self.values)}
+    def _place_of(self) -> dict[str, int]:
+        return {value_digest(value): place for place, value in enumerate(self.values)}
 
-    def coordinate_of(self, value: object) -> float:
+    def coordinate_of(self, value: Any) -> float:
         """Return the centre of the cell of a value; NaN if it is not in the list."""
-        place = self._place_of.get(value_key(value))
+        if isinstance(self.values, range):  # may be too long to be listed
+            is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            place = (
+                self.values.index(int(value)) if is_whole and int(value) in self.values else None
+            )
+        else:
+            place = self._place_of.get(value_digest(value))
         return float("nan") if place is None else (place + 0.5) / len(self.values)
 
     def snap(self, x: float) -> float:
@@ -224,8 +234,10 @@ def dimension_of(name: str, values: Any) -> Dimension:
 
     The axis of a list has each value once, numbers in increasing order.
     """
+    if isinstance(values, range):
+        return Choices(name, values if values.step > 0 else values[::-1], is_ordered=True)
     if not hasattr(values, "rvs"):
-        different = list({value_key(value): value for value in values}.values())
+        different = list({value_digest(value): value for value in values}.values())
         is_ordered = all(is_finite_number(value) for value in different)
         return Choices(name, sorted(different) if is_ordered else different, is_ordered)
     if not (hasattr(values, "ppf") and hasattr(values, "cdf")):
@@ -247,24 +259,6 @@ def dimension_of(name: str, values: Any) -> Dimension:
     if family == "uniform" and low < high:
         return Uniform(name, low, high, is_log=False)
     return Continuous(name, values)
-
-
-def value_key(value: object) -> Hashable:
-    """Return a key that equal values share; an unhashable value only equals itself.
-
-    1, 1.0 and True are different values: ``max_features`` is a number of columns or a share of
-    them. A scalar of NumPy equals that of Python.
-    """
-    try:
-        hash(value)
-    except TypeError:
-        return "object", id(value)
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, tuple):
-        return type(plain), tuple(map(value_key, plain))
-    if isinstance(plain, float) and np.isnan(plain):
-        return float, "nan"
-    return type(plain), plain
 
 
 def is_finite_number(value: Any) -> TypeGuard[float]:
@@ -335,12 +329,12 @@ class Space:
         dimensions: list[Dimension] = []
         if len(dicts) > 1:
             dimensions.append(Choices(BRANCH, list(range(len(dicts)))))
-        axis_of: dict[Hashable, int] = {}
+        axis_of: dict[tuple[str, str], int] = {}
         branches = []
         for one_dict in dicts:
             branch = []
             for name, values in sorted(one_dict.items()):
-                key = name, _key_of_values(values)
+                key = name, _values_digest(values)
                 if key not in axis_of:
                     axis_of[key] = len(dimensions)
                     dimensions.append(dimension_of(name, values))
@@ -398,18 +392,41 @@ class Space:
         point : ndarray of shape (n_dimensions,) or None
             Inactive axes have the coordinate 0.5. Discrete values have the centre of their cell.
         """
-        for place, branch in enumerate(self.branches):
-            if {self.dimensions[axis].name for axis in branch} != params.keys():
-                continue
-            point = np.full(self.n_dimensions, NEUTRAL)
-            if len(self.branches) > 1:
-                point[0] = (place + 0.5) / len(self.branches)
-            for axis in branch:
-                dimension = self.dimensions[axis]
-                point[axis] = dimension.coordinate_of(params[dimension.name])
-            if not np.isnan(point).any():
-                return point
+        for place in range(len(self.branches)):
+            if self._n_common(place, params) == len(params) == len(self.branches[place]):
+                point = self._point_in(place, params)
+                if not np.isnan(point).any():
+                    return point
         return None
+
+    def point_near(self, params: Params) -> FloatArray:
+        """Return the point of a candidate that may be outside the space.
+
+        It is then in the dict that has most of its parameters. A number outside of its range has
+        the coordinate of the closest number, and another value that is not possible has NaN.
+        """
+        point = self.point_of(params)
+        if point is None:
+            n_common = [self._n_common(place, params) for place in range(len(self.branches))]
+            point = self._point_in(int(np.argmax(n_common)), params)
+            for axis in np.flatnonzero(np.isnan(point)).tolist():
+                dimension = self.dimensions[axis]
+                if dimension.is_ordered and is_finite_number(value := params[dimension.name]):
+                    point[axis] = bisect_left(GRID, value, key=dimension.value_at) / len(GRID)
+        return point
+
+    def _n_common(self, place: int, params: Params) -> int:
+        return sum(self.dimensions[axis].name in params for axis in self.branches[place])
+
+    def _point_in(self, place: int, params: Params) -> FloatArray:
+        """Return the point of a candidate of a dict; NaN for values that are not possible."""
+        point = np.full(self.n_dimensions, NEUTRAL)
+        if len(self.branches) > 1:
+            point[0] = (place + 0.5) / len(self.branches)
+        for axis in self.branches[place]:
+            if (dimension := self.dimensions[axis]).name in params:
+                point[axis] = dimension.coordinate_of(params[dimension.name])
+        return point
 
     def draw_point(self, rng: np.random.Generator) -> FloatArray:
         """Return a random point. All dicts are equally likely.
@@ -428,13 +445,13 @@ class Space:
         dimension = self.dimensions[axis]
         return np.nan if isinstance(dimension, Opaque) else dimension.snap(float(rng.random()))
 
-    def draw(self, rng: np.random.Generator, known: Container[Hashable] = ()) -> Params:
+    def draw(self, rng: np.random.Generator, known: Container[str] = ()) -> Params:
         """Return a random candidate whose key is not in ``known``, if there is one left.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-        known : container of hashable, default=()
+        known : container of str, default=()
             Keys of earlier candidates, see `key`.
 
         Returns
@@ -470,24 +487,20 @@ class Space:
             left -= size
         raise IndexError(f"candidate {index} does not exist: the space has {self.size} candidates")
 
-    def key(self, params: Params) -> Hashable:
-        """Return a key that equal candidates share, even if they come from different dicts."""
-        return frozenset((name, value_key(value)) for name, value in params.items())
+    def key(self, params: Params) -> str:
+        """Return a key that equal candidates share, even if they come from different dicts.
+
+        1 and 1.0 differ, since ``max_features`` is a number of columns or a share of them.
+        """
+        return params_digest(params)
 
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
         cells = [self.dimensions[axis].n_cells for axis in branch]
         return None if None in cells else prod(n or 1 for n in cells)
 
 
-def _key_of_values(values: Any) -> Hashable:
-    """Return a key that two definitions of the same values share."""
-    if not hasattr(values, "rvs"):
-        return tuple(value_key(value) for value in values)
-    if hasattr(values, "dist"):  # frozen: equal if family and parameters are equal
-        try:
-            key = values.dist.name, values.args, tuple(sorted(values.kwds.items()))
-            hash(key)
-        except TypeError:
-            return id(values)
-        return key
-    return id(values)
+def _values_digest(values: Any) -> str:
+    """Return a digest that two definitions of the same values share."""
+    if hasattr(values, "rvs") or isinstance(values, range):
+        return content_hash(values)
+    return content_hash([v.item() if isinstance(v, np.generic) else v for v in values])

@@ -25,6 +25,7 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
+from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._parameters import (
     AMOUNT,
@@ -45,7 +46,7 @@ from sklearn_halving.search.preparing._counts import (
 )
 from sklearn_halving.search.preparing._levels import choose_levels, full_level
 from sklearn_halving.search.preparing._setup import Setup, make_plan
-from sklearn_halving.search.preparing._space import SearchSpace, is_discrete, search_space
+from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
 Factory = Callable[[int, int, int, "int | None"], Policy]
@@ -453,7 +454,8 @@ def check_continuous(space: SearchSpace, policy: str) -> None:
     splits.
     """
     spaces = space.distributions
-    bad = [n for n, v in spaces[0].items() if not hasattr(v, "ppf") or is_discrete(v)]
+    dimensions = [dimension_of(name, values) for name, values in spaces[0].items()]
+    bad = [one.name for one in dimensions if not isinstance(one, Uniform | Continuous)]
     if len(spaces) > 1 or bad or not spaces[0]:
         got = f"other values of {', '.join(map(repr, bad))}" if bad else f"{len(spaces)} dicts"
         raise ValueError(

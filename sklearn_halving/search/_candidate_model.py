@@ -2,231 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from sklearn_halving._checks import check_choice, refuse_unless
+from sklearn_halving._checks import check_choice
 from sklearn_halving._typing import ParamDistributions, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.samplers import Space as Cube
-from sklearn_halving.samplers._space import (
-    NEUTRAL,
-    Choices,
-    Continuous,
-    Opaque,
-    Uniform,
-    Whole,
-    dimension_of,
-    is_finite_number,
-    value_key,
-)
+from sklearn_halving.samplers import Space
+from sklearn_halving.samplers._gaussian_process import Axes, matern
+from sklearn_halving.samplers._space import NEUTRAL, Continuous, Opaque, Uniform, dimension_of
 
 CATEGORY_DISTANCE = 0.5
 """Distance of two categories of a parameter; the range of a number is 1."""
-
-Space = Mapping[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateFeatures:
-    """Candidates as points.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_candidates, n_columns)
-        A numeric parameter has one column, a categorical parameter one for each value.
-        Parameters that do not vary within any dict have no column.
-    parameter : ndarray of int of shape (n_columns,)
-        Parameter of each column, as an index of ``names``.
-    names : tuple of str
-        Parameters that vary.
-    branch : ndarray of int of shape (n_candidates,)
-        Branch of each candidate. Candidates of different branches are not similar.
-    """
-
-    matrix: FloatArray
-    parameter: IntArray
-    names: tuple[str, ...]
-    branch: IntArray
-
-    def with_branches(self) -> FloatArray:
-        """Return the matrix, with an indicator column for each branch if there are several."""
-        n_branches = int(self.branch.max()) + 1
-        if n_branches == 1:
-            return self.matrix
-        return np.column_stack([self.matrix, np.eye(n_branches)[self.branch]])
-
-    def points(self) -> FloatArray:
-        """Return the matrix over the root of the number of varying parameters, and the branch."""
-        scaled = self.matrix.copy()
-        for branch in range(int(self.branch.max()) + 1):
-            rows = self.branch == branch
-            varies = np.ptp(scaled[rows], axis=0) > 0
-            scaled[rows] /= np.sqrt(max(1, len(np.unique(self.parameter[varies]))))
-        return np.column_stack([scaled, self.branch])
-
-
-# ------------------------------------------------------------------------ values -> numbers
-
-
-def make_features(candidates: Sequence[Params], spaces: Sequence[Space]) -> CandidateFeatures:
-    """Return candidates as points.
-
-    A number is scaled by the cumulative distribution function of its distribution, or by its rank
-    in its list. Each dict is scaled separately. All dicts share their columns.
-
-    Parameters
-    ----------
-    candidates : sequence of dict
-    spaces : sequence of dict
-        Parameter names to lists of values, or to distributions.
-    """
-    space_of = _space_of_candidates(candidates, spaces)
-    columns: list[FloatArray] = []
-    parameter: list[int] = []
-    names: list[str] = []
-    for name in sorted({name for params in candidates for name in params}):
-        is_known = [
-            name in params and name in spaces[number]
-            for number, params in zip(space_of.tolist(), candidates, strict=True)
-        ]
-        rows = np.flatnonzero(is_known)
-        if not len(rows):
-            continue
-        values = [candidates[row][name] for row in rows.tolist()]
-        given = {number: spaces[number][name] for number in np.unique(space_of[rows]).tolist()}
-        block = _encoded(values, given, space_of[rows])
-        varies = [np.ptp(block[space_of[rows] == number], axis=0) for number in given]
-        if not np.any(varies):  # it varies between dicts only, like the branches
-            continue
-        for values_of_column in block[:, np.ptp(block, axis=0) > 0].T:
-            # Candidates without the parameter get the mean of those that have it.
-            columns.append(np.full(len(candidates), values_of_column.mean()))
-            columns[-1][rows] = values_of_column
-            parameter.append(len(names))
-        names.append(name)
-    matrix = np.array(columns).reshape(len(columns), len(candidates)).T
-    branch = _branches(candidates, space_of)
-    return CandidateFeatures(matrix, np.array(parameter, dtype=np.int64), tuple(names), branch)
-
-
-def _branches(candidates: Sequence[Params], space_of: IntArray) -> IntArray:
-    """Number the branches: combinations of the dict and the classes of predictors."""
-    number_of: dict[Hashable, int] = {}
-    branch = [
-        number_of.setdefault(
-            (space, *((name, type(v)) for name, v in sorted(params.items()) if _predicts(v))),
-            len(number_of),
-        )
-        for space, params in zip(space_of.tolist(), candidates, strict=True)
-    ]
-    return np.array(branch, dtype=np.int64)
-
-
-def _predicts(value: object) -> bool:
-    """Return whether a value is a predictor rather than a transformer."""
-    return hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
-
-
-def _space_of_candidates(candidates: Sequence[Params], spaces: Sequence[Space]) -> IntArray:
-    """Return the dict of each candidate: the first one with its names and values.
-
-    An initial candidate may have other names. Its dict is the one with the most names in common.
-    """
-    cubes, found = [Cube.of(space) for space in spaces], []
-    for params in candidates:
-        n_common = [len(params.keys() & space.keys()) for space in spaces]
-        possible = [n for n, space in enumerate(spaces) if space.keys() == params.keys()]
-        if len(possible) > 1:
-            possible = [n for n in possible if cubes[n].point_of(params) is not None] or possible
-        found.append(possible[0] if possible else int(np.argmax(n_common)))
-    return np.array(found, dtype=np.int64)
-
-
-def _encoded(
-    values: Sequence[object], given: Mapping[int, object], space_of: IntArray
-) -> FloatArray:
-    """Return the columns of one parameter, for the candidates that have it.
-
-    Numbers are scaled by the values of their dict. Categories are the same in all dicts.
-    """
-    is_number = np.array([is_finite_number(value) for value in values])
-    column = np.full(len(values), NEUTRAL)  # a category is in the middle of the numbers
-    for number, values_of_dict in given.items():
-        here = np.flatnonzero((space_of == number) & is_number)
-        column[here] = _scaled([values[place] for place in here.tolist()], values_of_dict)
-    keys = [value_key(value) for value in values]
-    of_numbers = {
-        key: value for key, value in zip(keys, values, strict=True) if is_finite_number(value)
-    }
-    # If 1 and 1.0 are both given, they are different values, as for max_features.
-    differ_by_type = len(of_numbers) > len(set(of_numbers.values()))
-    if is_number.all() and not differ_by_type:
-        return column[:, np.newaxis]
-    label_of = [
-        (differ_by_type and isinstance(of_numbers[key], Integral)) if key in of_numbers else key
-        for key in keys
-    ]
-    code_of = {label: code for code, label in enumerate(dict.fromkeys(label_of))}
-    one_hot = np.eye(len(code_of))[[code_of[label] for label in label_of]]
-    return np.column_stack([column, one_hot * (CATEGORY_DISTANCE / np.sqrt(2))])
-
-
-def _scaled(numbers: Sequence[Any], given: Any) -> FloatArray:
-    """Return numbers between 0 and 1: by their distribution, or by their rank in the list."""
-    dimension = dimension_of("", given)
-    if isinstance(dimension, Uniform | Continuous | Whole):
-        # A number outside of the range, of an initial candidate, is at the end of it.
-        shares = [(dimension.coordinate_of(number), number) for number in numbers]
-        return np.array([given.cdf(n) if np.isnan(x) else x for x, n in shares], np.float64)
-    known = dimension.values if isinstance(dimension, Choices) else numbers
-    different = np.unique([float(value) for value in known if is_finite_number(value)])
-    if len(different) < 2:
-        return np.full(len(numbers), NEUTRAL)
-    ranks = np.interp(np.asarray(numbers, dtype=np.float64), different, range(len(different)))
-    return ranks / (len(different) - 1)
-
-
-# ------------------------------------------------------------- candidates that are spread evenly
-
-
-def draw_evenly(
-    spaces: Sequence[Space], n: int, rng: np.random.RandomState
-) -> tuple[Params, ...] | None:
-    """Draw candidates that are spread more evenly than independent ones.
-
-    They are at the points of a scrambled Halton sequence. Every dict gets the same number of them.
-
-    Returns
-    -------
-    candidates : tuple of dict or None
-        None if a dict has no continuous distribution, or a distribution has no method ``ppf``.
-    """
-    cubes = [Cube.of(space) for space in spaces]
-    for cube in cubes:
-        kinds = list(map(type, cube.dimensions))
-        if Opaque in kinds or not (Uniform in kinds or Continuous in kinds):
-            return None
-    n_of_space = np.full(len(spaces), n // len(spaces))
-    n_of_space[rng.permutation(len(spaces))[: n % len(spaces)]] += 1
-    drawn: list[Params] = []
-    for cube, n_here in zip(cubes, n_of_space.tolist(), strict=True):
-        seed = np.random.default_rng(rng.randint(2**31 - 1))
-        points = qmc.Halton(cube.n_dimensions, seed=seed).random(n_here)
-        drawn += [cube.params_at(point) for point in points]
-    return tuple(drawn)
-
-
-Kernel = Callable[[FloatArray, FloatArray], FloatArray]
-
+FAR = 1e3
+"""Distance at which every kernel is 0."""
 LENGTH = 8**-0.5
 """Initial length scale if one parameter varies. With d parameters it is sqrt(d) times this, such
 that the correlation between opposite corners of a space of numbers is exp(-4)."""
@@ -234,112 +30,132 @@ NOISE = 0.25
 """Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
 candidate."""
 NO_NUMBERS = (
-    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
-    "candidates have in common: a fit tells little or nothing about other candidates. "
-    "VarianceHalvingSearchCV compares candidates without a model."
+    "No parameter varies that has a distribution or a list of numbers, so the model of "
+    "BayesGapSearchCV only knows which values the candidates have in common: a fit tells little "
+    "or nothing about other candidates. VarianceHalvingSearchCV compares candidates without a "
+    "model."
 )
+
+
+def draw_evenly(
+    spaces: Sequence[Params], n: int, rng: np.random.RandomState
+) -> tuple[Params, ...] | None:
+    """Draw candidates that are spread more evenly than independent ones.
+
+    They are at the points of a scrambled Halton sequence.
+
+    Returns
+    -------
+    candidates : tuple of dict or None
+        None if a dict has no continuous distribution, or a distribution has no method ``ppf``.
+    """
+    space, seed = Space.of(spaces), np.random.default_rng(rng.randint(2**31 - 1))
+    for branch in space.branches:
+        kinds = [type(space.dimensions[axis]) for axis in branch]
+        if Opaque in kinds or not (Uniform in kinds or Continuous in kinds):
+            return None
+    return tuple(map(space.params_at, qmc.Halton(space.n_dimensions, seed=seed).random(n)))
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterFamily(KernelFamily):
-    """Kernels with a length scale for each parameter.
+    """Kernels with a length scale for each parameter, which may have several columns.
 
     Parameters
     ----------
     kernel, points, lengths, length_bounds
-        As for `KernelFamily`, except that the last column of the points is the branch, and that
-        there is a length for each parameter.
-    parameter : ndarray of int of shape (n_columns,)
-        Parameter of each column.
-    steepness : callable
-        Minus twice the derivative of the kernel by the squared distance.
+        As for `KernelFamily`. The last column of the points has no length scale.
+    parameter : ndarray of int of shape (n_columns - 1,)
+        Parameter of each column, as an index of ``lengths``.
     """
 
     parameter: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    steepness: Kernel = field(default_factory=lambda: squared_exponential, repr=False)
 
     def __post_init__(self) -> None:
         """Skip the checks of users' input."""
 
     def scaled(self, points: FloatArray, log_lengths: FloatArray) -> FloatArray:
-        """Return points divided by the length scales. The branch is not changed."""
-        scaled = points.copy()
-        scaled[:, :-1] /= np.exp(log_lengths)[self.parameter]
-        return scaled
-
-    def gradient(self, log_lengths: FloatArray, arms: IntArray, weights: FloatArray) -> FloatArray:
-        """Return the derivatives of ``sum(weights * among(log_lengths, arms))``."""
-        scaled = self.scaled(self.points[arms], log_lengths)
-        columns = scaled[:, :-1]
-        weights = weights * self.steepness(scaled, scaled)
-        # The sum of weights[i, j] * (x[i] - x[j]) ** 2 for each column x.
-        squares = weights.sum(axis=1) @ columns**2 - np.vecdot(columns.T, columns.T @ weights)
-        derivatives = np.zeros(len(log_lengths))
-        np.add.at(derivatives, self.parameter, 2 * squares)
-        return derivatives
-
-
-def over_branches(kernel: Kernel, branch_correlation: float) -> Kernel:
-    """Return a kernel of points whose last column is the branch."""
-
-    def kernel_over_branches(points: FloatArray, others: FloatArray) -> FloatArray:
-        covariance = kernel(points[:, :-1], others[:, :-1])
-        is_same = points[:, -1:] == others[:, -1]
-        return np.where(is_same, covariance, branch_correlation * covariance)
-
-    return kernel_over_branches
+        """Return points divided by the length scales."""
+        return points / np.append(np.exp(log_lengths)[self.parameter], 1.0)
 
 
 def squared_exponential(points: FloatArray, others: FloatArray) -> FloatArray:
     """Return ``exp(-d^2 / 2)`` of the distances."""
-    if points.shape[1] == 0:
-        return np.ones((len(points), len(others)))
-    squares: FloatArray = cdist(points, others, "sqeuclidean")
-    return np.exp(-0.5 * squares)
+    return np.exp(-0.5 * cdist(points, others, "sqeuclidean"))
 
 
-def matern(points: FloatArray, others: FloatArray) -> FloatArray:
+def matern_5_2(points: FloatArray, others: FloatArray) -> FloatArray:
     """Return the Matern kernel of the distances with nu = 5/2: twice differentiable."""
-    if points.shape[1] == 0:
-        return np.ones((len(points), len(others)))
-    distance = np.sqrt(5) * cdist(points, others)
-    return (1 + distance + distance**2 / 3) * np.exp(-distance)
-
-
-def matern_steepness(points: FloatArray, others: FloatArray) -> FloatArray:
-    """Return minus twice the derivative of `matern` by the squared distance."""
-    distance = np.sqrt(5) * cdist(points, others)
-    return 5 / 3 * (1 + distance) * np.exp(-distance)
+    return matern(cdist(points, others, "sqeuclidean"))[0]
 
 
 KernelName = Literal["squared_exponential", "matern"]
-KERNELS = {
-    "squared_exponential": (squared_exponential, squared_exponential),
-    "matern": (matern, matern_steepness),
-}
+KERNELS = {"squared_exponential": squared_exponential, "matern": matern_5_2}
 
 
 def make_prior(
-    kernel: KernelName,
-    candidates: Sequence[Params],
-    spaces: Sequence[Space],
-    branch_correlation: float = 0.0,
+    kernel: KernelName, candidates: Sequence[Params], param_distributions: ParamDistributions
 ) -> ParameterFamily:
     """Return the prior covariance of candidates, whose length scales are estimated later."""
-    features = make_features(candidates, spaces)
-    function, steepness = KERNELS[kernel]
-    family = ParameterFamily(
-        over_branches(function, branch_correlation),
-        features.points(),
-        np.full(len(features.names), LENGTH),
-        parameter=features.parameter,
-        steepness=over_branches(steepness, branch_correlation),
-    )
-    # The columns of the categories of a parameter have the same sum for all candidates.
-    sums = features.matrix @ np.eye(len(features.names))[features.parameter]
-    if len(candidates) > 1 and (np.ptp(sums, axis=0) < 1e-9).all():
+    axes, points = _encoded(candidates, param_distributions)
+    space, columns, is_number = axes.space, _columns(axes, points), np.isnan(axes.cell)
+    ranges = np.ptp(columns, axis=0)
+    if len(candidates) > 1 and not ranges[is_number].any():
         warn_user(NO_NUMBERS)
-    return family
+    number_of: dict[Hashable, int] = {}
+    branch = [
+        number_of.setdefault(_independent(space, params, point), len(number_of))
+        for params, point in zip(candidates, points, strict=True)
+    ]
+    of_dict = [space.branch_of(point) for point in points]
+    varies = np.isin(axes.of_column, np.concatenate(space.branches)) & (ranges > 0)
+    axis = axes.of_column[varies]
+    scales = np.where(is_number, ranges, 1 / CATEGORY_DISTANCE)[varies]
+    n_varying = np.array([max(1, np.isin(own, axis).sum()) for own in space.branches])[of_dict]
+    name_of = np.array([dimension.name for dimension in space.dimensions])
+    names, parameter = np.unique(name_of[axis], return_inverse=True)
+    return ParameterFamily(
+        KERNELS[kernel],
+        np.column_stack(
+            [
+                columns[:, varies] / scales / np.sqrt(n_varying)[:, np.newaxis],
+                FAR * np.array(branch),
+            ]
+        ),
+        np.full(len(names), LENGTH),
+        parameter=parameter,
+    )
+
+
+def _encoded(candidates: Sequence[Params], param_distributions: Any) -> tuple[Axes, FloatArray]:
+    """Return the axes of a search space, and candidates as its points."""
+    one = isinstance(param_distributions, Mapping)
+    dicts: Sequence[Params] = [param_distributions] if one else param_distributions
+
+    def known(name: str, values: Any) -> Any:  # a distribution without coordinates is a list
+        drawn = [params[name] for params in candidates if name in params]
+        return drawn if drawn and isinstance(dimension_of(name, values), Opaque) else values
+
+    space = Space.of([{name: known(name, v) for name, v in own.items()} for own in dicts])
+    return Axes.of(space), np.array([space.point_near(params) for params in candidates])
+
+
+def _columns(axes: Axes, points: FloatArray) -> FloatArray:
+    return np.nan_to_num(axes.columns(points), nan=NEUTRAL)
+
+
+def _independent(space: Space, params: Params, point: FloatArray) -> Hashable:
+    """Return a key that differs between candidates that say nothing about each other.
+
+    They are from different dicts, have predictors of different classes (section 6.2 of the
+    paper), or one of them has a value that the space does not contain, other than a number.
+    """
+    predictors = {
+        (name, type(value))
+        for name, value in params.items()
+        if hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type)
+    }
+    return space.branch_of(point), frozenset(predictors), *np.flatnonzero(np.isnan(point))
 
 
 def candidate_features(
@@ -357,26 +173,25 @@ def candidate_features(
     Returns
     -------
     features : ndarray of shape (n_candidates, n_columns)
-        A number is scaled to the range from 0 to 1, by its distribution or its rank in its list.
-        All other values are one-hot encoded, such that the distance of two categories is 0.5.
-        With several dicts, the last columns indicate the dict.
+        The columns are those of the samplers. A number is scaled to the range from 0 to 1, by its
+        distribution or its rank in its list. All other values are one-hot encoded, such that the
+        distance of two categories is 1. With several dicts, the first columns indicate the dict.
 
     Examples
     --------
     >>> from sklearn.model_selection import ParameterGrid
     >>> from sklearn_halving.search import candidate_features
-    >>> grid = {"C": [1, 10, 100], "kernel": ["rbf"]}
+    >>> grid = {"C": [1, 10, 100, 1000], "kernel": ["rbf"]}
     >>> candidate_features(list(ParameterGrid(grid)), grid).tolist()
-    [[0.0], [0.5], [1.0]]
+    [[0.125], [0.375], [0.625], [0.875]]
     """
-    return make_features(candidates, _spaces(param_distributions)).with_branches()
+    return _columns(*_encoded(candidates, param_distributions))
 
 
 def candidate_covariance(
     candidates: Sequence[Params],
     param_distributions: ParamDistributions,
     kernel: KernelName = "squared_exponential",
-    branch_correlation: float = 0.0,
 ) -> KernelFamily:
     """Return the prior covariance that BayesGapSearchCV gives its candidates.
 
@@ -392,8 +207,6 @@ def candidate_covariance(
         The search space of the candidates.
     kernel : {"squared_exponential", "matern"}, default="squared_exponential"
         The kernel, see BayesGapSearchCV.
-    branch_correlation : float, default=0.0
-        Factor from 0 to 1 for the covariance of candidates from different dicts.
 
     Returns
     -------
@@ -403,7 +216,7 @@ def candidate_covariance(
     Raises
     ------
     ValueError
-        If there is no such kernel, or if ``branch_correlation`` is not from 0 to 1.
+        If there is no such kernel.
 
     Examples
     --------
@@ -418,12 +231,4 @@ def candidate_covariance(
     >>> search = BanditSearchCV(SVC(), grid, policy=policy)
     """
     check_choice("kernel", kernel, "For another one, see candidate_features.", choices=KernelName)
-    holds = 0 <= branch_correlation <= 1
-    refuse_unless(holds, "branch_correlation", "be from 0 to 1", branch_correlation, "Use 0.")
-    return make_prior(kernel, candidates, _spaces(param_distributions), branch_correlation)
-
-
-def _spaces(param_distributions: Any) -> Sequence[Space]:
-    return (
-        [param_distributions] if isinstance(param_distributions, Mapping) else param_distributions
-    )
+    return make_prior(kernel, candidates, param_distributions)

@@ -10,26 +10,29 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.stats import rv_discrete
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
-from sklearn_halving._content_hash import content_hash, params_digest
+from sklearn_halving._content_hash import params_digest, value_digest
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._space import dimension_of, is_finite_number
+from sklearn_halving.samplers._space import (
+    MAX_CHOICES,
+    Continuous,
+    Uniform,
+    dimension_of,
+    is_finite_number,
+)
 from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import FitInputs, SharedParameters
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
-MAX_VALUES = 10_000
-"""A discrete distribution with more values than this is treated as infinite."""
 MAX_LISTED = 10**6
 """Maximum number of candidates of a grid that can be tried whole."""
 
@@ -109,7 +112,7 @@ class SearchSpace:
     def n_different_in_grid(self) -> int:
         """Number of candidates of a grid, without duplicates unless the grid is very large."""
         grid = self._grid or ()
-        if len(grid) > MAX_VALUES:
+        if len(grid) > MAX_CHOICES:
             return self.size or 0
         return n_different((*self.initial, *grid))
 
@@ -117,7 +120,7 @@ class SearchSpace:
         """Return the indices of the initial candidates in a grid, unless it is very large."""
         grid = self._grid if self.initial and self._grid is not None else ()
         keys = {params_digest(params) for params in self.initial}
-        listed = enumerate(grid if len(grid) <= MAX_VALUES else ())
+        listed = enumerate(grid if len(grid) <= MAX_CHOICES else ())
         found = [index for index, params in listed if params_digest(params) in keys]
         return np.array(found, dtype=np.int64)
 
@@ -223,28 +226,13 @@ def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> Parameter
     if any(values is None for grid in grids for values in grid.values()):
         return None
     n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
-    return ParameterGrid(grids) if is_grid or n_all < MAX_VALUES else None
+    return ParameterGrid(grids) if is_grid or n_all < MAX_CHOICES else None
 
 
 def _values(values: Any) -> Any:
     """Return the values of a list or of a discrete distribution; None if there are too many."""
-    if not hasattr(values, "rvs"):
-        return values
-    if not is_discrete(values):
-        return None
-    first, last = values.support()
-    if not last - first < MAX_VALUES:
-        return None
-    possible = np.arange(first, last + 1)
-    shares = values.pmf(possible)
-    if not np.isclose(shares.sum(), 1):  # some values are not integers
-        return None
-    return possible[shares > 0].tolist()
-
-
-def is_discrete(distribution: object) -> bool:
-    """Return whether a distribution is a discrete one of SciPy, frozen or not."""
-    return isinstance(getattr(distribution, "dist", distribution), rv_discrete)
+    is_list = not hasattr(values, "rvs")
+    return values if is_list else getattr(dimension_of("", values), "values", None)
 
 
 def _draw_indices(
@@ -329,19 +317,24 @@ def _as_listed(name: str, value: object, space: SearchSpace) -> object:
     if value is None or isinstance(value, bool | str):
         return value
     given = [v for d in space.distributions if not hasattr(v := d.get(name, ()), "rvs")]
-    lists = [values for values in given if len(values) <= MAX_VALUES]
+    lists = [values for values in given if len(values) <= MAX_CHOICES]
     if is_finite_number(value):
+        whole = [int(value)]
+        lists += [whole for v in given if isinstance(v, range) and whole[0] in v]
         numbers = (v for values in lists for v in values if is_finite_number(v))
         return next((v for v in numbers if v == value), value)
-    wanted = content_hash(value)
-    return next((v for values in lists for v in values if content_hash(v) == wanted), value)
+    wanted = value_digest(value)
+    return next((v for values in lists for v in values if value_digest(v) == wanted), value)
 
 
 def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
     """Raise if a parameter takes whole numbers only and its distribution has none."""
     own = estimator.get_params()
     for name, values in ((n, v) for one in space.distributions for n, v in one.items()):
-        if not hasattr(values, "ppf") or is_discrete(values) or not hasattr(values, "support"):
+        if not hasattr(values, "support"):
+            continue
+        dimension = dimension_of(name, values)
+        if not isinstance(dimension, Uniform | Continuous):
             continue
         prefix, _, last = name.rpartition("__")
         owner, middle = own.get(prefix) if prefix else estimator, float(values.ppf(0.5))
@@ -350,7 +343,7 @@ def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
         if refuses(owner, last, middle) and not refuses(owner, last, round(middle)):
             low, high = (round(end) for end in values.support())
             form = f"scipy.stats.randint({low}, {high + 1})"
-            if getattr(dimension_of(name, values), "is_log", False):
+            if getattr(dimension, "is_log", False):
                 form = f"sklearn_halving.spaces.loguniform_int({low}, {high})"
             raise ValueError(
                 f"{name} must be a whole number, but its distribution in param_distributions is "

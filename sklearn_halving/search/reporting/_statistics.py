@@ -18,8 +18,6 @@ from sklearn_halving.splits._stream import corrected_variance_of_mean, split_sco
 
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
-MAX_LISTED = 1000
-"""Longer lists of values are not looked at."""
 
 
 def additive_means(
@@ -106,8 +104,10 @@ def _ends(values: Any) -> tuple[float, ...] | None:
     """Return the two ends of a range of numbers, each as an interval."""
     if hasattr(values, "ppf"):
         return tuple(map(float, values.ppf([0, AT_END, 1 - AT_END, 1])))
-    if hasattr(values, "rvs") or not 2 < len(values) <= MAX_LISTED:
+    if hasattr(values, "rvs") or len(values) < 3:
         return None
+    if isinstance(values, range):
+        values = values[:: len(values) - 1]
     if not all(map(is_finite_number, values)):
         return None
     return min(values), min(values), max(values), max(values)
