@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.random import RandomState, SeedSequence
 
 from sklearn_halving import _typing as t
 from sklearn_halving._content_hash import params_digest
@@ -18,7 +17,7 @@ from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._formatting import counted
-from sklearn_halving.search._parameters import AMOUNT, COUNT, FitInputs, SharedParameters
+from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._counts import (
     FITS_OF_GRID_SEARCH,
@@ -253,35 +252,31 @@ class AdaptiveSearchCV(BaseSearch):
     min_resources: float | str | None
     max_resources: float | str | None
 
-    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
         if space.is_grid and self.n_fits is None and self.time_budget is None:
-            return self._grid_setup(inputs, space, resource, seed)
+            return self._grid_setup(inputs, space, resource)
         if self.n_fits is not None or self.time_budget is None:
-            return self._budget_setup(inputs, space, resource, rng, seed)
-        return self._timed_setup(inputs, space, resource, seed)
+            return self._budget_setup(inputs, space, resource)
+        return self._timed_setup(inputs, space, resource)
 
-    def _grid_setup(
-        self, inputs: FitInputs, space: SearchSpace, resource: Resource, seed: SeedSequence
-    ) -> Setup:
+    def _grid_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
         """Return the setup of a grid without a budget."""
         for name in ("sampler", "fits_in_flight"):
             why = "for a grid without a budget, whose candidates all start"
             self._require_none(name, why, "set n_fits")
-        splits = fixed_splits(self, inputs, resource, seed)
+        splits = fixed_splits(self, inputs, resource)
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits)
         return Setup(inputs, space, resource, splits, levels)
 
     def _budget_setup(
         self,
-        inputs: FitInputs,
+        inputs: Inputs,
         space: SearchSpace,
         resource: Resource,
-        rng: RandomState,
-        seed: SeedSequence,
     ) -> Setup:
         """Return the setup of a budget of fits, which are all full."""
         why, way_out = "for a budget of fits, which are all full", "set time_budget without n_fits"
@@ -297,22 +292,22 @@ class AdaptiveSearchCV(BaseSearch):
                 f"n_fits={n_fits} is too few to try {counted(wanted, 'candidate')}. Set n_fits, "
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
             )
-        space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
+        space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
         n_splits = splits.n_repetitions
         if n_most == space.size and n_splits is not None and n_most * n_splits <= n_fits:
-            space = space.starting_with(space.draw([n_most], rng))  # there is nothing to choose
+            space = space.starting_with(
+                space.draw([n_most], inputs.seeds.rng)
+            )  # there is nothing to choose
         sampler = resolve_sampler(self.sampler)
         return Setup(inputs, space, resource, splits, levels, n_most, n_fits, sampler)
 
-    def _timed_setup(
-        self, inputs: FitInputs, space: SearchSpace, resource: Resource, seed: SeedSequence
-    ) -> Setup:
+    def _timed_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
         """Return the setup of a time budget."""
         why = "for a time_budget alone: each worker has one fit"
         self._require_none("fits_in_flight", why, "set n_fits")
-        space, splits = self._with_own_candidate(space), self._splits(inputs, resource, seed)
+        space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
         limits = self.min_resources, self.max_resources
         levels = screening_levels(limits, self.estimator, resource, splits)
         wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
@@ -328,10 +323,10 @@ class AdaptiveSearchCV(BaseSearch):
         others = (p for p in space.initial if params_digest(p) != params_digest(own))
         return space.starting_with([own, *others], has_own=True)
 
-    def _splits(self, inputs: FitInputs, resource: Resource, seed: SeedSequence) -> SearchSplits:
+    def _splits(self, inputs: Inputs, resource: Resource) -> SearchSplits:
         """Return the splits of ``cv``, each once, unless it is a stream."""
         make_splits = streamed_splits if hasattr(self.cv, "stream") else fixed_splits
-        return make_splits(self, inputs, resource, seed)
+        return make_splits(self, inputs, resource)
 
     def _require_none(self, name: str, why: str, way_out: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""

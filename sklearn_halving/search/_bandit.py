@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.random import RandomState, SeedSequence
+from numpy.random import SeedSequence
 from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
@@ -30,7 +30,7 @@ from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._parameters import (
     AMOUNT,
     COUNT,
-    FitInputs,
+    Inputs,
     Reward,
     SharedParameters,
 )
@@ -293,7 +293,7 @@ class BanditSearchCV(BaseSearch):
     min_resources: float | str | None
     max_resources: float | str | None
 
-    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
         creates_points = self.policy == "hoo" or isinstance(self.policy, ChoosesPoints)
@@ -315,7 +315,7 @@ class BanditSearchCV(BaseSearch):
         self._check_sampled(space, grows=grows, creates_points=creates_points)
         is_lazy = grows or creates_points
         make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
-        splits = make_splits(self, inputs, resource, seed)
+        splits = make_splits(self, inputs, resource)
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         if has_levels:

@@ -39,7 +39,7 @@ from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
-    FitInputs,
+    Inputs,
     SharedParameters,
     check_inputs,
     read_limits,
@@ -49,12 +49,10 @@ from sklearn_halving.search.preparing._candidates import LazyCandidates, make_so
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import add_costs, plan_table
 from sklearn_halving.search.preparing._setup import (
-    Prepared,
     Setup,
     check_rungs,
     make_candidates,
     make_plan,
-    seed_of,
 )
 from sklearn_halving.search.reporting._leaderboard import make_leaderboard
 from sklearn_halving.search.reporting._summary import Summary, search_html
@@ -82,9 +80,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     """
 
     @abstractmethod
-    def _setup(
-        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
-    ) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         """Return what the parameters and the data determine."""
 
     @abstractmethod
@@ -139,18 +135,16 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Search, choose, and refit."""
         began = time.monotonic()
         seconds, limits = read_limits(self)
-        inputs = check_inputs(self, X, y, params)
-        callbacks = CallbackTree.begin(
-            self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
-        )
         with open_checkpoint(self) as checkpoint:
-            rng, seed = seed_of(checkpoint.random_state)
-            prepared = self._prepare(inputs, rng, seed)
-            rng.randint(2**31 - 1)  # advances the state even if nothing was drawn from a grid
-            task = self._make_task(prepared, callbacks)
-            budget = budget_text(self.time_budget)
-            checkpoint.begin(self, task, prepared.plan)
-            run = Run(prepared, task, prepared.start(), checkpoint, began + seconds, budget)
+            inputs = check_inputs(self, X, y, params, checkpoint.random_state)
+            callbacks = CallbackTree.begin(
+                self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
+            )
+            run = self._prepare(inputs)
+            inputs.seeds.advance()
+            task = self._make_task(run, callbacks)
+            checkpoint.begin(self, task, run.plan)
+            run.begin(task, checkpoint, began + seconds, budget_text(self.time_budget))
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
@@ -216,10 +210,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         # The plan must not change the splits and candidates that `fit` draws later.
         own = copy(self)
         own.cv = deepcopy(self.cv)
-        rng, seed = seed_of(deepcopy(check_random_state(self.random_state)))
-        prepared = own._prepare(check_inputs(own, X, y, params), rng, seed)
-        prepared.start()  # raises if the budget is too small
-        plan, resource = prepared.plan, prepared.setup.resource
+        random_state = deepcopy(check_random_state(self.random_state))
+        run = own._prepare(check_inputs(own, X, y, params, random_state))
+        run.start()  # raises if the budget is too small
+        plan, resource = run.plan, run.setup.resource
         table = plan_table(plan, resource)
         if plan.has_rungs:
             add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
@@ -227,26 +221,24 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         table["at_most"] = may_be_less and not plan.is_endless
         return table
 
-    def _prepare(
-        self, inputs: FitInputs, rng: np.random.RandomState, seed: np.random.SeedSequence
-    ) -> Prepared:
+    def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
-        setup = self._setup(inputs, rng, seed)
+        setup = self._setup(inputs)
         policy = self._policy(setup)
         plan = make_plan(policy, setup)
-        source = make_source(policy, setup.space, setup.sampler, rng)
-        candidates = make_candidates(self.estimator, setup, plan, source, rng)
+        source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
+        candidates = make_candidates(self.estimator, setup, plan, source)
         check_rungs(self.estimator, setup, candidates)
-        return Prepared(setup, policy, plan, candidates, seed, source)
+        return Run(setup, policy, plan, candidates, source)
 
-    def _make_task(self, prepared: Prepared, callbacks: CallbackTree) -> EvaluationTask:
+    def _make_task(self, run: Run, callbacks: CallbackTree) -> EvaluationTask:
         """Return all that the workers get."""
-        setup, inputs = prepared.setup, prepared.setup.inputs
+        setup, inputs = run.setup, run.setup.inputs
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
-            candidates=prepared.candidates,
+            candidates=run.candidates,
             splits=setup.splits.folds,
             resource=setup.resource.for_target(inputs.y),
             scorer=inputs.scorers,
@@ -257,7 +249,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             verbose=int(self.verbose),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
-            seed=None if self.random_state is None else prepared.seed,
+            seed=None if self.random_state is None else inputs.seeds.root,
             config=get_config(),
             caller=self if callbacks.is_watched else None,
             held_out=setup.splits.held_out,
@@ -269,10 +261,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
-        prepared, checkpoint, candidates = run.prepared, run.checkpoint, run.task.candidates
-        callbacks.begin_search(prepared.plan, prepared.setup.resource)
+        candidates = run.candidates
+        callbacks.begin_search(run.plan, run.setup.resource)
         progress = Progress(
-            prepared.plan,
+            run.plan,
             run.reward,
             run.task.resource,
             callbacks,
@@ -290,22 +282,22 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             if executor.can_abandon:
                 progress.write_start(run.n_workers)
             loop = PullLoop(
-                prepared.policy,
+                run.policy,
                 run.state,
                 executor,
                 reward=run.reward,
                 log=run.log,
-                problem=prepared.plan.problem,
-                window=pull_window(prepared.policy, prepared.plan.of_policy),
+                problem=run.plan.problem,
+                window=pull_window(run.policy, run.plan.of_policy),
                 observer=progress if progress.is_needed else PullObserver(),
-                journal=checkpoint.journal,
+                journal=run.checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
                 n_workers=run.n_workers,
             )
             loop.run()
             run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
-            if prepared.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
+            if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
                 run.stopped_by = "time_budget"
             callbacks.end_search()
         return progress
@@ -492,15 +484,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self._record = run.record(self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
-        n_known = run.prepared.setup.splits.n_repetitions
+        n_known = run.setup.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
-        run.rows = result_rows(run.prepared.plan, outcomes, run.last_stages())
+        run.rows = result_rows(run.plan, outcomes, run.last_stages())
         with one_blas_thread():
             self._table = make_result_table(run, run.rows)
         self.cv_results_ = self._table.cv_results
         if hasattr(self, "n_fits"):
-            most = run.prepared.plan.of_policy.max_pulls
+            most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._table.belief is not None:
             self.regret_bounds_ = self._table.belief.regret_bounds
@@ -511,17 +503,17 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(failures.no_fit_message(run.prepared.policy, run.budget))
+            raise ValueError(failures.no_fit_message(run.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
-        if run.prepared.plan.has_rungs:
+        if run.plan.has_rungs:
             failures.report_blind_rungs(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
-        if not run.prepared.plan.has_rungs:
+        if not run.plan.has_rungs:
             report_doubt(run)
         if run.stopped_by == "time_budget":
-            limit, plan = run.deadline - run.began, run.prepared.plan
+            limit, plan = run.deadline - run.began, run.plan
             few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
             if few or not (plan.uses_time or plan.is_endless):
                 warn_user(few or run.stopped_message())
@@ -555,7 +547,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""
-        refit_metric = run.prepared.setup.inputs.refit_metric
+        refit_metric = run.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
             metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
             check_refit_metric(self, metrics)
@@ -563,7 +555,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            rows, grows = cast(ResultRows, run.rows), run.prepared.plan.makes_candidates
+            rows, grows = cast(ResultRows, run.rows), run.plan.makes_candidates
             index = finalists(self.cv_results_, rows, run.best_arm, makes_candidates=grows)
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
@@ -580,7 +572,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if arm == NO_ARM:
             was_broken_off = run.stopped_by in ("interrupt", "error")
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
-                has_rungs = run.prepared.plan.has_rungs
+                has_rungs = run.plan.has_rungs
                 raise ValueError(failures.no_score_message(has_rungs=has_rungs))
             warn_user(failures.all_nan_message(metric, run.outcomes))
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
@@ -592,7 +584,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Train the best candidate on all rows, with the resource of its row."""
         if not self.refit or run.rows is None:
             return
-        task, inputs = run.task, run.prepared.setup.inputs
+        task, inputs = run.task, run.setup.inputs
         arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
         if run.stopped_by != "policy":  # before a fit with all of the resource, perhaps
             level = task.max_level

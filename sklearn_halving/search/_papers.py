@@ -8,7 +8,7 @@ from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.random import RandomState, SeedSequence
+from numpy.random import RandomState
 
 from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval, StrOptions
@@ -25,7 +25,7 @@ from sklearn_halving.search._parameters import (
     AMOUNT,
     COUNT,
     POSITIVE,
-    FitInputs,
+    Inputs,
     SharedParameters,
 )
 from sklearn_halving.search.preparing._candidates import check_candidates
@@ -269,11 +269,11 @@ class HyperbandSearchCV(BaseSearch):
     min_resources: float | str | None
     max_resources: float | str | None
 
-    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
-        splits = fixed_splits(self, inputs, resource, seed)
+        splits = fixed_splits(self, inputs, resource)
         factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits, factor)
@@ -558,11 +558,11 @@ class VarianceHalvingSearchCV(BaseSearch):
     resource: str | Resource | None
     max_resources: float | str | None
 
-    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
-        splits = streamed_splits(self, inputs, resource, seed)
+        splits = streamed_splits(self, inputs, resource)
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
         least = VarianceHalving(1, self.allocation).least_n_pulls
@@ -811,15 +811,15 @@ class BayesGapSearchCV(BaseSearch):
     max_resources: float | str | None
     fits_in_flight: int | None
 
-    def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
+    def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
-        splits = streamed_splits(self, inputs, resource, seed)
+        splits = streamed_splits(self, inputs, resource)
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         n_arms = self._count_drawn(space)
         n_fits = self._count_fits(n_arms, splits)
-        drawn = self._draw(space, n_arms, rng)
+        drawn = self._draw(space, n_arms, inputs.seeds.rng)
         return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
 
     def _count_drawn(self, space: SearchSpace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
@@ -11,9 +12,10 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, overload
 
+import numpy as np
 import pandas as pd
 from sklearn.metrics import get_scorer_names
-from sklearn.utils import indexable
+from sklearn.utils import check_random_state, indexable
 
 from sklearn_halving import _typing as t
 from sklearn_halving._checks import LARGEST_WHOLE
@@ -160,8 +162,44 @@ class Reward:
 
 
 @dataclass(frozen=True)
-class FitInputs:
-    """The arguments of `fit`, the scorers, and the score that guides the search.
+class Seeds:
+    """The sources of randomness of a search."""
+
+    rng: np.random.RandomState
+    """Draws candidates, the same as RandomizedSearchCV."""
+    root: np.random.SeedSequence
+    """Seed of the splits and the fits."""
+
+    @classmethod
+    def of(cls, random_state: t.RandomState | None) -> Seeds:
+        """Return the sources of a seed or generator."""
+        rng = check_random_state(random_state)
+        # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
+        entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
+        return cls(rng, np.random.SeedSequence(entropy.tolist()))
+
+    def advance(self) -> None:
+        """Advance the generator, even if nothing was drawn from a grid."""
+        self.rng.randint(2**31 - 1)
+
+    @property
+    def policy(self) -> np.random.SeedSequence:
+        """Seed of the policy."""
+        return self._child(2**31 - 2)
+
+    @property
+    def held_out(self) -> np.random.SeedSequence:
+        """Seed of the rows that boosters hold out."""
+        return self._child(2**31 - 3)
+
+    def _child(self, key: int) -> np.random.SeedSequence:
+        """Return a seed whose key is not that of a split."""
+        return np.random.SeedSequence(self.root.entropy, spawn_key=(key,))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The arguments of `fit`, the scorers, and the sources of randomness.
 
     X and y are only made indexable. The estimator validates them.
     """
@@ -174,9 +212,12 @@ class FitInputs:
     fit_params: Params
     score_params: Params
     split_params: Params
+    seeds: Seeds
 
 
-def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> FitInputs:
+def check_inputs(
+    search: BaseSearchCV, X: object, y: object, params: Params, random_state: t.RandomState | None
+) -> Inputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     scorers, refit_metric = scorers_of(search)
     is_single = search.scoring is None or isinstance(search.scoring, str)
@@ -189,7 +230,7 @@ def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> 
         )
     X, y = indexable(X, y)
     routed = routed_fit_params(search, method_params(X, params=params))
-    return FitInputs(
+    return Inputs(
         X,
         y,
         scorers,
@@ -198,6 +239,7 @@ def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> 
         fit_params=routed.estimator.fit,
         score_params=routed.scorer.score,
         split_params=routed.splitter.split,
+        seeds=Seeds.of(random_state),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -12,20 +12,28 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import CvResults, Estimator, Params
+from sklearn_halving._typing import Candidates, CvResults, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies._protocol import Believes, Guarantees, PlaysStages, StopsEarly
+from sklearn_halving.policies._protocol import (
+    Believes,
+    Guarantees,
+    PlaysStages,
+    Policy,
+    StopsEarly,
+)
 from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
+from sklearn_halving.search.preparing._candidates import LazyCandidates, Source
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
-from sklearn_halving.search.preparing._setup import Prepared
+from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
 from sklearn_halving.search.reporting._statistics import (
     add_standard_errors,
@@ -79,19 +87,27 @@ class RunLog(PullLog):
 
 @dataclass
 class Run:
-    """The state of a running `fit`, and the table of its results."""
+    """What is known before the first pull, and then the state of a running `fit`."""
 
-    prepared: Prepared
-    """The preparation, which does not depend on any pull."""
-    task: EvaluationTask
-    """The task of the workers."""
-    state: Any
+    setup: Setup
+    """What the policy was created from."""
+    policy: Policy
+    """The policy."""
+    plan: SearchPlan
+    """The plan of the policy."""
+    candidates: Candidates
+    """The candidates, some of which may be created during the search."""
+    source: Source | None
+    """What creates candidates during the search, if something does."""
+    state: Any = field(init=False)
     """The state of the policy."""
-    checkpoint: Checkpoint
+    task: EvaluationTask = field(init=False)
+    """The task of the workers."""
+    checkpoint: Checkpoint = field(init=False)
     """The journal of the search."""
-    deadline: float
+    deadline: float = inf
     """Time of ``time.monotonic`` after which no pull starts."""
-    budget: str
+    budget: str = ""
     """The time budget as the user wrote it; empty if there is none."""
     log: RunLog = field(init=False)
     """The outcomes so far."""
@@ -106,28 +122,41 @@ class Run:
     earlier: frozenset[Pull] = field(init=False)
     """The pulls of earlier sessions, which were in the journal at the start."""
 
-    def __post_init__(self) -> None:
-        """Open the log, which knows the stages of the policy."""
-        journal = self.checkpoint.journal
+    def start(self) -> None:
+        """Start the policy; raise if its parameters do not suit the search."""
+        problem = self.plan.problem
+        if not isinstance(self.candidates, LazyCandidates):
+            ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
+            problem = replace(problem, tie_break=ties)
+        self.state = self.policy.start(problem, seed=self.setup.inputs.seeds.policy)
+        if self.source is not None:
+            self.source.policy, self.source.state = self.policy, self.state
+
+    def begin(
+        self, task: EvaluationTask, checkpoint: Checkpoint, deadline: float, budget: str
+    ) -> None:
+        """Start the policy, and open the log, which knows its stages."""
+        self.task, self.checkpoint, self.deadline, self.budget = task, checkpoint, deadline, budget
+        self.start()
+        journal, policy = checkpoint.journal, self.policy
         self.earlier = frozenset() if journal is None else frozenset(journal.outcomes)
-        policy = self.prepared.policy
         stage = partial(policy.stage, self.state) if isinstance(policy, PlaysStages) else None
         self.log = RunLog(stage=stage)
 
     @property
     def reward(self) -> Reward:
         """Function that returns the reward of an outcome."""
-        return self.prepared.setup.inputs.reward
+        return self.setup.inputs.reward
 
     def record(self, estimator: Estimator) -> SearchRecord:
         """Return the record of the pulls, which is kept after the search."""
-        task, setup = self.task, self.prepared.setup
+        task, setup = self.task, self.setup
         return SearchRecord(
             task.resource,
             list(self.log.outcomes.values()),
             {pull.repetition: task.splits.number(pull.repetition) for pull in self.log.outcomes},
             setup.space.distributions,
-            self.prepared.plan,
+            self.plan,
             self.log.stages,
             n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
             n_grid_fits=self._grid_fits(),
@@ -143,13 +172,13 @@ class Run:
 
     def _own(self, estimator: Estimator) -> int | None:
         """Return the first fitted candidate that is the estimator as it is."""
-        own = params_digest(own_candidate(estimator, self.prepared.setup.space))
+        own = params_digest(own_candidate(estimator, self.setup.space))
         fitted = sorted({pull.arm for pull in self.log.outcomes})
         return next((a for a in fitted if params_digest(self.task.candidates[a]) == own), None)
 
     def _grid_fits(self) -> int | None:
         """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-        space, n_splits = self.prepared.setup.space, self.prepared.setup.splits.n_repetitions
+        space, n_splits = self.setup.space, self.setup.splits.n_repetitions
         if space.size is None or not space.is_grid or len(self.task.candidates) < space.size:
             return None  # not listed: the grid may be huge
         n_all = space.n_different_in_grid
@@ -161,7 +190,7 @@ class Run:
         """What ended the search before its plan was complete; empty if nothing did."""
         if self.stopped_by != "policy":
             return STOPPED_BY.get(self.stopped_by, self.budget)
-        policy = self.prepared.policy
+        policy = self.policy
         return " or ".join(policy.ended_by(self.state)) if isinstance(policy, StopsEarly) else ""
 
     def last_stages(self) -> IntArray | None:
@@ -171,11 +200,11 @@ class Run:
         """
         if self.log.stage is None:
             return None
-        last = np.full(self.prepared.plan.problem.n_arms, -1)
+        last = np.full(self.plan.problem.n_arms, -1)
         for pull, stage in self.log.stages.items():
             last[pull.arm] = max(last[pull.arm], stage)
-        is_left = self.prepared.policy.is_alive(self.state) & (last >= 0)
-        if self.prepared.plan.of_policy.ranks_by == "stage":
+        is_left = self.policy.is_alive(self.state) & (last >= 0)
+        if self.plan.of_policy.ranks_by == "stage":
             last[is_left] = last.max()
         return last
 
@@ -192,7 +221,7 @@ class Run:
     @property
     def best_arm(self) -> int:
         """The arm that the policy recommends."""
-        return int(self.prepared.policy.recommend(self.state))
+        return int(self.policy.recommend(self.state))
 
     @property
     def metric(self) -> str:
@@ -226,8 +255,8 @@ class ResultTable:
 
 def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
     """Return the results of a search with brackets, with a model, or with neither."""
-    policy = run.prepared.policy
-    if run.prepared.plan.has_rungs:
+    policy = run.policy
+    if run.plan.has_rungs:
         return _of_brackets(run, rows)
     if isinstance(policy, Believes):
         return _of_belief(run, rows, policy.belief(run.state))
@@ -254,7 +283,7 @@ def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
 def _with_errors(run: Run, rows: ResultRows, means: Means) -> tuple[CvResults, float]:
     """Return the columns with standard errors, and the overlap of the splits."""
     results = make_cv_results(run.task, run.outcomes, rows, means)
-    overlap = overlap_of(run.outcomes, run.prepared.setup.splits.n_rows)
+    overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
     add_standard_errors(results, overlap)
     return results, overlap
 
@@ -264,7 +293,7 @@ def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
     results, overlap = _with_errors(run, rows, run.comparable_means(rows))
     metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
-    if run.prepared.plan.makes_candidates:  # as in the choice, those with few fits are left out
+    if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
         n_scores = (~np.isnan(split_scores(results, f"test_{metric}"))).sum(axis=1)
         has_enough = has_enough_splits(n_scores)
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
@@ -286,7 +315,7 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
     score: FloatArray = results[f"mean_test_{run.metric}"].copy()
-    alive = run.prepared.policy.is_alive(run.state)[rows.arm] & ~np.isnan(score).all()
+    alive = run.policy.is_alive(run.state)[rows.arm] & ~np.isnan(score).all()
     score[alive] = results["posterior_mean"][alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
@@ -316,7 +345,7 @@ def fix_rounds_of_winner(
 
 def report_doubt(run: Run) -> None:
     """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
-    policy, reward_range = run.prepared.policy, run.prepared.plan.of_policy.reward_range
+    policy, reward_range = run.policy, run.plan.of_policy.reward_range
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
     outside = rewards[is_outside(reward_range, rewards)]
     if len(outside):

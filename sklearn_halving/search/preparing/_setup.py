@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import Candidates, Estimator, Params, RandomState
+from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, uses_time
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Iterations, Resource
 from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
-from sklearn_halving.search._parameters import FitInputs
+from sklearn_halving.search._parameters import Inputs
 from sklearn_halving.search.preparing._candidates import (
     LazyCandidates,
     Source,
@@ -31,15 +26,12 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import SearchSpace
 from sklearn_halving.search.preparing._splits import SearchSplits
 
-POLICY = 2**31 - 2
-"""Used instead of a repetition in the seed of the policy."""
-
 
 @dataclass(frozen=True)
 class Setup:
     """Everything that is known before the policy is created."""
 
-    inputs: FitInputs
+    inputs: Inputs
     """Data, scorers and routed parameters."""
     space: SearchSpace
     """The search space, from which candidates are drawn."""
@@ -61,37 +53,6 @@ class Setup:
     """The range of the score that guides the search, if it is known."""
     drawn: Sequence[Params] = ()
     """Candidates that must be known before the policy is created."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Everything that is known before the first pull."""
-
-    setup: Setup
-    """What the policy was created from."""
-    policy: Policy
-    """The policy."""
-    plan: SearchPlan
-    """The plan of the policy."""
-    candidates: Candidates
-    """The candidates, some of which may be created during the search."""
-    seed: np.random.SeedSequence
-    """Seed of the policy, the splits and the fits."""
-
-    source: Source | None = None
-    """What creates candidates during the search, if something does."""
-
-    def start(self) -> Any:
-        """Return the state of the policy before the first pull."""
-        own = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, POLICY))
-        problem = self.plan.problem
-        if not isinstance(self.candidates, LazyCandidates):
-            ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
-            problem = replace(problem, tie_break=ties)
-        state = self.policy.start(problem, seed=own)
-        if self.source is not None:
-            self.source.policy, self.source.state = self.policy, state
-        return state
 
 
 def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
@@ -121,7 +82,6 @@ def make_candidates(
     setup: Setup,
     plan: SearchPlan,
     source: Source | None,
-    rng: np.random.RandomState,
 ) -> Candidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
     if setup.drawn:
@@ -131,10 +91,13 @@ def make_candidates(
         check_candidates(estimator, source.examples())
         return LazyCandidates(plan.problem.n_arms, source.more)
     if not plan.is_endless:
-        drawn = setup.space.draw(plan.n_of_bracket, rng)
+        drawn = setup.space.draw(plan.n_of_bracket, setup.inputs.seeds.rng)
         check_candidates(estimator, drawn)
         return drawn
-    sizes = plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops]
+    rng, sizes = (
+        setup.inputs.seeds.rng,
+        plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops],
+    )
     candidates = LazyCandidates(plan.problem.n_arms, partial(setup.space.draw, sizes, rng))
     candidates.ensure(0)
     check_candidates(estimator, candidates)
@@ -164,13 +127,3 @@ def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> N
             f"{resource.name!r}"
         )
         warn_user(f"Models are fitted from scratch in every rung, because {reason}.")
-
-
-def seed_of(
-    random_state: RandomState | None,
-) -> tuple[np.random.RandomState, np.random.SeedSequence]:
-    """Return a generator for the candidates and a seed for splits and fits."""
-    rng = check_random_state(random_state)
-    # A copy is used, so that the same candidates are drawn as by RandomizedSearchCV.
-    entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
-    return rng, np.random.SeedSequence(entropy.tolist())

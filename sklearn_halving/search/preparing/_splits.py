@@ -26,12 +26,10 @@ from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
-from sklearn_halving.search._parameters import FitInputs, SharedParameters
+from sklearn_halving.search._parameters import Inputs, SharedParameters
 from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._split_stream import check_groups, listed_splits
 
-HELD_OUT = 2**31 - 3
-"""Used in the seed of the rows that are held out for early stopping."""
 MIN_PER_CLASS = 6
 """Minimum number of rows of each class and label in a training subset. Five-fold cross-validation
 inside a model needs five, and the five nearest neighbors of SMOTE need six."""
@@ -150,9 +148,7 @@ Pairs = Sequence[tuple[Rows, Rows]]
 """Train and test rows of splits."""
 
 
-def fixed_splits(
-    search: SharedParameters, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-) -> SearchSplits:
+def fixed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV."""
     data = _Data.of(search, inputs)
     splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
@@ -161,7 +157,7 @@ def fixed_splits(
     n_train, n_test = _smallest(pairs)
     numbers = _order_of(data, pairs)
     pairs = [pairs[number] for number in numbers]
-    orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
+    orders = data.subset_orders(pairs, inputs.seeds.root) if resource.subsamples_rows else None
     folds = tuple(
         Fold(train, test) if orders is None else orders.fold(repetition, train, test, n_train)
         for repetition, (train, test) in enumerate(pairs)
@@ -174,13 +170,11 @@ def fixed_splits(
         num_samples(inputs.X),
         max(fold.n_needed for fold in folds),
         _early_rungs(data, pairs),
-        held_out=_held_out(data, pairs, seed),
+        held_out=_held_out(data, pairs, inputs.seeds.held_out),
     )
 
 
-def streamed_splits(
-    search: SharedParameters, inputs: FitInputs, resource: Resource, seed: np.random.SeedSequence
-) -> SearchSplits:
+def streamed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -> SearchSplits:
     """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
     data = _Data.of(search, inputs)
     stream = split_stream(
@@ -188,13 +182,13 @@ def streamed_splits(
         inputs.X,
         inputs.y,
         classifier=data.classifies,
-        random_state=seed,
+        random_state=inputs.seeds.root,
         **inputs.split_params,
     )
     n_known = stream.n_repetitions
     pairs = [stream.split(number) for number in range(n_known or N_LOOKED_AT)]
     n_train, n_test = _smallest(pairs)
-    orders = data.subset_orders(pairs, seed) if resource.subsamples_rows else None
+    orders = data.subset_orders(pairs, inputs.seeds.root) if resource.subsamples_rows else None
     folds = StreamedFolds(stream, orders, None if orders is None else n_train)
     return SearchSplits(
         folds,
@@ -203,7 +197,7 @@ def streamed_splits(
         n_test,
         num_samples(inputs.X),
         max(folds.fold(number).n_needed for number in range(len(pairs))),
-        held_out=_held_out(data, pairs, seed),
+        held_out=_held_out(data, pairs, inputs.seeds.held_out),
     )
 
 
@@ -222,7 +216,7 @@ class _Data:
     """Whether scikit-learn knows this type of target; if not, the estimator may."""
 
     @classmethod
-    def of(cls, search: SharedParameters, inputs: FitInputs) -> _Data:
+    def of(cls, search: SharedParameters, inputs: Inputs) -> _Data:
         """Return what the splits of a search depend on; raise if the data have no rows."""
         if num_samples(inputs.X) == 0:
             raise ValueError("Found array with 0 sample(s): X is empty; there is nothing to fit.")
@@ -299,8 +293,7 @@ def _held_out(data: _Data, pairs: Pairs, seed: np.random.SeedSequence) -> HeldOu
     """
     if BOOSTING_NAMES.keys().isdisjoint(sys.modules) or not data.is_known:
         return None
-    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, HELD_OUT))
-    return HeldOutRows(replace(data.subset_orders(pairs, own), min_per_class=0))
+    return HeldOutRows(replace(data.subset_orders(pairs, seed), min_per_class=0))
 
 
 def _goes_forward(pairs: Pairs) -> bool:
