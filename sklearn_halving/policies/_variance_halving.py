@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from numbers import Integral
 from typing import Annotated, Literal
 
 import numpy as np
@@ -252,11 +250,6 @@ class VarianceHalving(PlannedPolicy):
         How often the variances are estimated in each stage. Pulls of the same plan can run in
         parallel. With a number above ``n_pulls``, the variances are estimated after every pull,
         as in the paper's version of "ucb".
-    levels : tuple of int or None, default=None
-        Level of the pulls of each stage, in non-decreasing order; see `growing_levels`. Rewards
-        at different levels cannot be compared, so that statistics and repetitions are reset when
-        the level changes. If None, all stages use the largest level of the problem. Not available
-        for "likelihood", which does not eliminate arms.
     stop_probability : float or None, default=None
         Stop when the leader is the best of the arms in play with at least this probability (see
         `probability_of_best`). It must be above 0.5 and below 1. If None, this rule is not used.
@@ -321,7 +314,6 @@ class VarianceHalving(PlannedPolicy):
     shrinkage: NotNegative | None = None
     common_splits: bool = True
     plans_per_stage: Count = 2
-    levels: tuple[int, ...] | None = None
     stop_probability: Annotated[float, between(0.5, 1)] | None = None
     tolerance: NotNegative | None = None
     overlap: NotNegative | None = None
@@ -335,12 +327,6 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "likelihood":  # it has no stages, and goes back to arms it left
             rule = "be True, or use another allocation than 'likelihood'"
             refuse_unless(self.keep_pulls, "keep_pulls", rule, self.keep_pulls)
-            rule = "be None for allocation='likelihood'"
-            refuse_unless(self.levels is None, "levels", rule, repr(self.levels))
-        pairs = pairwise((1, *(self.levels or ())))
-        is_order = all(isinstance(level, Integral) and below <= level for below, level in pairs)
-        rule = "be whole numbers of at least 1, none smaller than the one before"
-        refuse_unless(is_order, "levels", rule, repr(self.levels), "growing_levels makes them.")
 
     def plan(self, problem: Problem) -> Plan:
         """Return the stages. With "likelihood", no arm is eliminated."""
@@ -351,17 +337,14 @@ class VarianceHalving(PlannedPolicy):
         """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
         known = self._check(game)
         stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
-        levels = self.levels or (game.level,) * len(stages)
         game.most_pulls = self.n_pulls
         game.stages = tuple(
-            Round(width, level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
-            for (width, plans), level in zip(stages, levels, strict=False)
+            Round(width, game.level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
+            for width, plans in stages
         )
         n_left = sum(len(plans) for _, plans in stages)
         for game.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
-            if levels[game.stage] != game.level:
-                game.enter_level(levels[game.stage])
-            elif not self.keep_pulls:
+            if not self.keep_pulls:
                 game.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
                 counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
@@ -378,20 +361,11 @@ class VarianceHalving(PlannedPolicy):
 
     def _check(self, game: Game) -> FloatArray | None:
         """Return the known variances, or raise if the parameters do not suit the problem."""
-        n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
+        n_arms, n_splits = game.n_arms, game.problem.max_repetitions
         why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
-        n_stages, n_splits = len(halving_widths(n_arms)), game.problem.max_repetitions
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
-        if self.levels is not None and n_stages > 0:
-            advice = f"growing_levels({low}, {high}, {n_stages}) makes them."
-            rule = f"have one level a stage, and {n_arms} arms are halved in {n_stages} stages"
-            got = f"{len(self.levels)} levels: {self.levels!r}"
-            refuse_unless(len(self.levels) == n_stages, "levels", rule, got, advice)
-            is_inside = low <= self.levels[0] and self.levels[-1] <= high
-            rule = f"be from {low} to {high}, the smallest and the largest level"
-            refuse_unless(is_inside, "levels", rule, repr(self.levels), advice)
         if self.common_splits and self.keep_pulls:
             game.table = np.empty((*game.alive.shape, 0))
         if self.reward_variances is None:
@@ -405,13 +379,12 @@ class VarianceHalving(PlannedPolicy):
         """
         if self.allocation == "likelihood":
             return self._by_likelihood(n_arms).stages(self.plans_per_stage)
-        widths, levels = halving_widths(n_arms), self.levels
+        widths = halving_widths(n_arms)
         n_stage = self.n_pulls // max(1, len(widths))  # Algorithm 1, line 5
         estimates = self.allocation in ("pooled", "ucb")
         stages, n_each = [], 0
-        for stage, width in enumerate(widths):
-            if not self.keep_pulls or (levels and levels[stage] != levels[max(0, stage - 1)]):
-                n_each = 0
+        for width in widths:
+            n_each = n_each if self.keep_pulls else 0
             n_even = min(n_stage, max(0, self._least_count() - n_each) * width) * estimates
             n_plans = self.plans_per_stage if estimates else 1
             stages.append((width, in_plans(n_even, n_stage - n_even, n_plans)))
@@ -453,8 +426,7 @@ class VarianceHalving(PlannedPolicy):
 
     def _stop_early(self, game: Game, known: FloatArray | None) -> None:
         """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
-        at_last_level = not self.levels or game.level == self.levels[-1]
-        if (self.stop_probability is None and self.tolerance is None) or not at_last_level:
+        if self.stop_probability is None and self.tolerance is None:
             return
         overlap = self._overlap(game.problem)
         mean, error, ready = errors_in_play(game, known, self._shrinkage, overlap)
@@ -476,11 +448,6 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
-
-    @property
-    def plays_levels(self) -> bool:
-        """Whether stages are at different levels."""
-        return len(set(self.levels or ())) > 1
 
 
 def _estimates(game: Game) -> Estimates:
