@@ -97,8 +97,8 @@ def test_larger_means_first_then_the_first_of_equal_arms_then_the_tie_break(
 # ---------------------------------------------------------- whole searches with many NaN
 
 POLICIES = [
-    (Hyperband(), Problem(Hyperband().plan(Problem(max_level=27)).n_arms, 1, 27, 2)),
-    (Hyperband(factor=2), Problem(Hyperband(factor=2).plan(Problem(max_level=16)).n_arms, 1, 16, 1)),
+    (policy, Problem(policy.plan(Problem(max_level=R)).n_arms, 1, R, n_splits))
+    for policy, R, n_splits in [(Hyperband(), 27, 2), (Hyperband(factor=2), 16, 1)]
 ]
 
 
@@ -127,12 +127,11 @@ def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
     table = table_of(seed, nan_share, problem)
     arms = defaultdict(set)
     pulled, _ = play(policy, problem, table, 1000)
-    schedule = policy.schedule(problem.min_level, problem.max_level)
-    bracket_of_arm = schedule.bracket_of_arm()
+    plan = policy.plan(problem)
     for arm, level, _ in pulled:
-        arms[int(bracket_of_arm[arm]), level].add(arm)
-    for place, bracket in enumerate(schedule.brackets):
-        known = set(np.flatnonzero(bracket_of_arm == place).tolist())
+        arms[plan.bracket_of_arm(arm), level].add(arm)
+    for place, bracket in enumerate(plan.brackets):
+        known = {*plan.arms(place)}
         for rung in bracket.rounds:
             here = arms[place, rung.level]
             assert here <= known
@@ -149,14 +148,13 @@ def test_rungs_are_as_wide_as_planned_or_as_there_are_means(
 
 def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
     """Play rung by rung; return loop and label of the brackets as their first arms are asked."""
-    schedule = policy.plan(Problem(max_level=max_level))
-    owner = schedule.bracket_of_arm()
-    state = policy.start(Problem(schedule.n_arms, 1, max_level, 2))
+    plan = policy.plan(Problem(max_level=max_level))
+    state = policy.start(Problem(plan.n_arms, 1, max_level, 2))
     begun: dict[tuple[int, int], None] = {}
     while not policy.is_finished(state):
-        pulls = tell_rung(policy, state, np.arange(schedule.n_arms) * 1.0)
-        for index in owner[pulls.arm]:
-            begun[schedule.brackets[index].loop, schedule.brackets[index].label] = None
+        pulls = tell_rung(policy, state, np.arange(plan.n_arms) * 1.0)
+        for index in map(plan.bracket_of_arm, pulls.arm.tolist()):
+            begun[plan.brackets[index].loop, plan.brackets[index].label] = None
     return list(begun)
 
 

@@ -106,8 +106,8 @@ def test_hyperband_plays_loops_until_the_time_is_over(space):
     once = prepared(HyperbandSearchCV(Noisy(), SPACES[space], random_state=0))
     assert type(known.policy) is Hyperband
     assert known.policy.n_loops > 1000
-    loop = known.plan.schedule.brackets[: len(once.plan.schedule.brackets)]
-    assert loop == once.plan.schedule.brackets, "each loop is Algorithm 1"
+    loop = known.plan.brackets[: len(once.plan.brackets)]
+    assert loop == once.plan.brackets, "each loop is Algorithm 1"
 
 
 # ----------------------------------------------------------------------- no two are the same

@@ -24,6 +24,7 @@ from sklearn_halving.policies import (
     Hyperband,
     LilUCB,
     MedianElimination,
+    Plan,
     Problem,
     Pull,
     Pulls,
@@ -31,6 +32,7 @@ from sklearn_halving.policies import (
     SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
+    open_plan,
 )
 from sklearn_halving.simulation import (
     BernoulliArms,
@@ -97,7 +99,7 @@ def test_a_batch_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
 
 
 def together_n_arms(policy: Any, world: Any) -> int:
-    return world.n_arms or policy.schedule(world.min_level, world.max_level).n_arms
+    return world.n_arms or policy.plan(Problem(1, world.min_level, world.max_level)).n_arms
 
 
 def play_alone(
@@ -256,8 +258,8 @@ class Greedy:
     stuck_after: int | None = None
     order_free: ClassVar[bool] = False
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
-        return None
+    def plan(self, problem: Problem) -> Plan:
+        return open_plan(problem, self.n_pulls)
 
     def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
         shape = *batch_shape, problem.n_arms
@@ -384,7 +386,7 @@ def test_a_pull_that_does_not_exist_is_refused(pull: Pull, message: str) -> None
         ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
         ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be at least 1"),
         ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
-        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* schedule, 5, got 4"),
+        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* plan, 5, got 4"),
         ((LilUCB(), LearningCurves(PowerLimits())), ValueError, "n_arms of the environment must"),
         ((UniformAllocation(3), GAUSSIAN), ValueError, "too small"),
     ],

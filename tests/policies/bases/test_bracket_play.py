@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_halving.policies import FiniteHorizonHalving
+from sklearn_halving.policies import FiniteHorizonHalving, Problem
 from sklearn_halving.policies._successive_halving import promotion_keys
 from sklearn_halving.policies.bases._bracket_play import BracketPlay
 
