@@ -87,8 +87,8 @@ class Bracket:
 
     @property
     def n_arms(self) -> int:
-        """Number of arms with which the bracket starts; 1 if there are no rounds."""
-        return self.rounds[0].n_arms if self.rounds else 1
+        """Number of arms of the bracket; 1 if there are no rounds."""
+        return max((each.n_arms for each in self.rounds), default=1)
 
     def n_pulls(self, max_repetitions: int | None) -> int:
         """Return the number of pulls of all rungs, given the number of splits."""
