@@ -55,10 +55,11 @@ def test_every_named_policy_finds_the_best_within_the_budget(name):
 class TwoEach:
     """A policy of a user: two pulls of each arm, and the larger sum wins."""
 
+    factor: float = 0.5  # of its own: a policy of rungs would refuse it
     order_free: ClassVar[bool] = True
 
     def plan(self, problem):
-        return open_plan(problem, 2 * problem.n_arms)
+        return open_plan(problem)
 
     def start(self, problem, *, batch_shape=(), seed=None):
         todo = [Pull(arm, problem.max_level, j) for arm in range(problem.n_arms) for j in (0, 1)]

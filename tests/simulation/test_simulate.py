@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import Any, ClassVar
 
@@ -107,6 +107,7 @@ def play_alone(
 ) -> tuple[int, int]:
     n_arms = arms.values.shape[1]
     problem = Problem(n_arms, world.min_level, world.max_level, world.max_repetitions)
+    problem = replace(problem, reward_range=world.reward_range)
     state, n_pulls = policy.start(problem, seed=seed), 0
     while not policy.is_finished(state):
         pulls = policy.ask(state, 1)
@@ -256,6 +257,7 @@ class Greedy:
 
     n_pulls: int
     stuck_after: int | None = None
+    factor: float = 0.5  # of its own: a policy of rungs would refuse it
     order_free: ClassVar[bool] = False
 
     def plan(self, problem: Problem) -> Plan:
@@ -329,9 +331,10 @@ def test_a_policy_and_an_environment_of_ones_own() -> None:
 def test_a_range_that_is_needed_must_be_known() -> None:
     with pytest.raises(ValueError, match="needs rewards of a known range, got reward_range=None"):
         simulate(UCBE(40, 2.0), GAUSSIAN, 5)
-    assert simulate(UCBE(40, 2.0, (-3, 4)), GAUSSIAN, 5).policy.reward_range == (-3, 4)
-    assert simulate(UCBE(40, 2.0), BERNOULLI, 5).policy.reward_range == (0, 1)
-    assert simulate(UCBE(40, 2.0, (-1, 2)), BERNOULLI, 5).policy.reward_range == (-1, 2)
+    assert simulate(UCBE(40, 2.0, (-3, 4)), GAUSSIAN, 5).n_problems == 5
+    open_, known, wide = (UCBE(40, 2.0, own) for own in (None, (0, 1), (-1, 2)))
+    chosen = [simulate(one, BERNOULLI, 50).recommended.tolist() for one in (open_, known, wide)]
+    assert chosen[0] == chosen[1] != chosen[2]
 
 
 def test_what_never_ends_is_stopped() -> None:
