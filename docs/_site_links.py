@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.util.nodes import make_refnode
 
 # Words that are also names of objects, and mean something else on most pages.
-ORDINARY_WORDS = {"Arms", "Bracket", "Pull", "Pulls", "Rung", "Schedule", "simulate"}
+ORDINARY_WORDS = {"Arms", "Bracket", "Plan", "Pull", "Pulls", "Round", "simulate"}
 EXAMPLE = re.compile(r"\]\(((?:\.\./)*)\.\./examples/(plot_\w+)\.py\)")
 
 

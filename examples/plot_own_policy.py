@@ -19,7 +19,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_halving import BanditSearchCV
-from sklearn_halving.policies import NO_ARM, Problem, Pulls, SuccessiveRejects, UniformAllocation
+from sklearn_halving.policies import (
+    NO_ARM,
+    Problem,
+    Pulls,
+    SuccessiveRejects,
+    UniformAllocation,
+    open_plan,
+)
 from sklearn_halving.simulation import GaussianArms, RecordedScores, simulate
 
 # %%
@@ -52,8 +59,8 @@ class LeaderAndRival:
     n_first: int = 2
     order_free: ClassVar[bool] = False  # what comes next depends on what came before
 
-    def schedule(self, min_level, max_level, n_available=None):
-        return None  # nothing is planned
+    def plan(self, problem):
+        return open_plan(problem, self.n_pulls)  # a single round
 
     def start(self, problem, *, batch_shape=(), seed=None):
         shape = (*batch_shape, problem.n_arms)

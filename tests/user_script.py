@@ -37,11 +37,11 @@ from sklearn_halving.plotting import (
 )
 from sklearn_halving.policies import (
     Hyperband,
+    Plan,
     Policy,
     Problem,
     Pull,
     Pulls,
-    Schedule,
     SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
@@ -177,16 +177,14 @@ def simulated(history: pd.DataFrame) -> list[Estimate]:
 
 
 def levels() -> list[str]:
-    schedule: Schedule | None = Hyperband(factor=3).plan(Problem(max_level=81))
+    plan: Plan = Hyperband(factor=3).plan(Problem(max_level=81))
     resources: list[Resource] = [
         TrainingSize(rescale={"C": "inverse"}),
         Iterations("n_estimators"),
         resolve_resource("n_samples", LogisticRegression()),
     ]
-    if schedule is None:
-        raise RuntimeError("Hyperband has a schedule")
     amounts: list[float] = [resource.to_amount(resource.to_level(10)) for resource in resources]
-    return [
+    return [f"{plan.n_arms} arms"] + [
         f"{resource.name}: {amount}" for resource, amount in zip(resources, amounts, strict=True)
     ]
 

@@ -39,7 +39,7 @@ PRINTED = {  # Table 1 of the paper: s -> (n_i, r_i) for R = 81, eta = 3
 
 
 def table_1() -> None:
-    """Compare the schedule, and show the one that Algorithm 1 gives."""
+    """Compare the brackets, and show those that Algorithm 1 gives."""
     print("Table 1: R = 81, eta = 3\n")
     for rule in ("table_1", "algorithm_1"):
         brackets = Hyperband(schedule_rule=rule).plan(Problem(max_level=81)).brackets
@@ -66,9 +66,9 @@ class Curve:
 
 def play(policy: Hyperband, pool: Pool, seed: int) -> Curve:
     """Play a policy on configurations drawn from the pool."""
-    schedule = policy.schedule(pool.levels[0], pool.levels[-1])
-    drawn = np.random.default_rng(seed).integers(len(pool.cost), size=schedule.n_arms)
-    state = policy.start(Problem(schedule.n_arms, pool.levels[0], pool.levels[-1], 1))
+    n_arms = policy.plan(Problem(1, pool.levels[0], pool.levels[-1])).n_arms
+    drawn = np.random.default_rng(seed).integers(len(pool.cost), size=n_arms)
+    state = policy.start(Problem(n_arms, pool.levels[0], pool.levels[-1], 1))
     rungs = []
     while not policy.is_finished(state):
         pulls = policy.ask(state, 10**6)

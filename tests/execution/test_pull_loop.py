@@ -17,7 +17,7 @@ from sklearn_halving.execution._journal import Journal, Session
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
-from sklearn_halving.policies import Hyperband, Problem, Pull, Pulls
+from sklearn_halving.policies import Hyperband, Plan, Problem, Pull, Pulls, open_plan
 from sklearn_halving.policies.bases._base_policy import DEFAULT_WINDOW
 
 
@@ -100,8 +100,8 @@ class Capricious:
     most_at_once: int = 2
     order_free: ClassVar[bool] = False
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
-        return None
+    def plan(self, problem: Problem) -> Plan:
+        return open_plan(problem, self.n_pulls)
 
     def start(self, problem: Problem, *, batch_shape: Any = (), seed: Any = None) -> Trail:
         return Trail(n_pulls=np.zeros(problem.n_arms, dtype=int))
@@ -275,15 +275,14 @@ def levels(log: PullLog) -> dict[Pull, int]:
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
     n_splits, sizes = 3, []
-    schedule = Hyperband().plan(Problem(max_level=9))
-    bracket_of_arm = schedule.bracket_of_arm()
+    plan = Hyperband().plan(Problem(max_level=9))
 
     def watch(loop: PullLoop, pull: Pull) -> None:
         alive = Hyperband().is_alive(loop.state)
         sizes.append(len(loop.models))
         assert len(loop.models) <= alive.sum() * n_splits
         # The last bracket is one rung at the top: nothing comes after it.
-        assert not any(bracket_of_arm[arm] == 2 for arm, _ in loop.models._kept)
+        assert not any(plan.bracket_of_arm(arm) == 2 for arm, _ in loop.models._kept)
 
     task = hyperband_task(Known(), n_splits=n_splits)
     run(Hyperband(), task, backend=backend, n_jobs=n_jobs, watch=watch)

@@ -238,7 +238,7 @@ def test_a_budget_that_covers_all_arms_ends_with_all_of_them_on_all_splits():
 )
 def test_the_number_of_pulls_is_the_one_of_the_plan(n_pulls, n_arms, is_exact, n_in_flight, sd):
     policy = BudgetedRace(n_pulls, pulls_in_flight=n_in_flight)
-    planned = policy.describe(Problem(n_arms, max_repetitions=5))
+    planned = policy.plan(Problem(n_arms, max_repetitions=5))
     pulls, _ = play_pulls(policy, n_arms, lambda p: float(p.arm) + noise(p, sd))
     assert planned.is_exact == is_exact
     assert len(pulls) <= planned.max_pulls

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import math
 import pkgutil
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -41,24 +42,26 @@ from sklearn_halving.policies import (
     BernsteinStopping,
     Bracket,
     BudgetedRace,
+    ChoosesPoints,
     DoublingHalving,
     FiniteHorizonHalving,
     GapE,
     GapEV,
     GridHalving,
     GrowingHyperband,
+    Guarantees,
     HoeffdingRace,
     Hyperband,
     InfiniteHorizonHalving,
     InfiniteHyperband,
     LilUCB,
     MedianElimination,
+    Plan,
+    PlaysStages,
     Policy,
-    PolicyDescription,
     Problem,
     Pull,
     Pulls,
-    Schedule,
     SuccessiveElimination,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -68,7 +71,8 @@ from sklearn_halving.policies import (
     VarianceHalving,
     VarianceRejects,
 )
-from sklearn_halving.policies.bases._base_policy import as_policy
+from sklearn_halving.policies._protocol import plays_levels
+from sklearn_halving.policies.bases._base_policy import check_policy
 
 Reward = Callable[[Pull], float]
 
@@ -105,29 +109,21 @@ def best_of(arms: list[int], mean: dict[int, float]) -> list[int]:
     return sorted(arms, key=lambda arm: (math.isnan(mean[arm]), -mean[arm], arm))
 
 
-def schedule_of(case: Case) -> Schedule:
-    problem = case.problem
-    schedule: Schedule = case.policy.schedule(
-        problem.min_level, problem.max_level, problem.n_available
-    )
-    return schedule
-
-
-def with_arms(schedule: Schedule) -> Iterator[tuple[Bracket, list[int]]]:
+def with_arms(plan: Plan) -> Iterator[tuple[Bracket, list[int]]]:
     """Yield each bracket and its arms."""
     first_arm = 0
-    for bracket in schedule.brackets:
+    for bracket in plan.brackets:
         yield bracket, list(range(first_arm, first_arm + bracket.n_arms))
         first_arm += bracket.n_arms
 
 
-def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set[Pull], int]:
-    """Play successive halving in each bracket of the schedule."""
+def play_plan(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set[Pull], int]:
+    """Play successive halving in each bracket of the plan."""
     problem = case.problem
     pulled: set[Pull] = set()
     candidates: list[tuple[float, int]] = []
-    schedule = schedule_of(case)
-    for bracket, arms in with_arms(schedule):
+    plan = case.policy.plan(problem)
+    for bracket, arms in with_arms(plan):
         for i, rung in enumerate(bracket.rounds):
             repetitions = range(rung.n_splits(problem.max_repetitions))
             table = {}
@@ -151,23 +147,23 @@ def play_schedule(case: Case, reward: Reward, *, in_any_rung: bool) -> tuple[set
             if not is_last:
                 arms = sorted(ranking[: bracket.rounds[i + 1].n_arms])
     if not candidates:
-        return pulled, 0 if schedule.n_arms == 1 and not pulled else NO_ARM
+        return pulled, 0 if plan.n_arms == 1 and not pulled else NO_ARM
     return pulled, min(candidates)[1]
 
 
 def at_the_end(case: Case, reward: Reward) -> tuple[set[Pull], int]:
-    return play_schedule(case, reward, in_any_rung=False)
+    return play_plan(case, reward, in_any_rung=False)
 
 
 def in_any_rung(case: Case, reward: Reward) -> tuple[set[Pull], int]:
-    return play_schedule(case, reward, in_any_rung=True)
+    return play_plan(case, reward, in_any_rung=True)
 
 
 def play_asynchronously(case: Case, reward: Reward) -> tuple[set[Pull], int]:
-    """Play each bracket of the schedule, and give away the places of a rung one by one."""
+    """Play each bracket of the plan, and give away the places of a rung one by one."""
     problem, pulled = case.problem, set()
     winners: list[tuple[float, int]] = []
-    for bracket, arms in with_arms(schedule_of(case)):
+    for bracket, arms in with_arms(case.policy.plan(problem)):
         for i, rung in enumerate(bracket.rounds):
             mean: dict[int, float] = {}
             promoted: list[int] = []
@@ -294,11 +290,11 @@ def by_itself(case: Case, reward: Reward) -> tuple[set[Pull], int]:
 
 def hyperband(R: int, n_splits: int = 1, n_available: int | None = None, **options: Any) -> Case:
     policy = Hyperband(**options)
-    schedule = policy.schedule(1, R, n_available)
-    problem = Problem(schedule.n_arms, 1, R, n_splits, n_available)
+    plan = policy.plan(Problem(max_level=R, n_available=n_available))
+    problem = Problem(plan.n_arms, 1, R, n_splits, n_available)
     # The paper spends about B = (s_max + 1) R a bracket; ceil and rounding add to it, so
-    # what is promised is the schedule.
-    budget = sum(r.n_arms * r.level for b in schedule.brackets for r in b.rounds)
+    # what is promised is the plan.
+    budget = sum(r.n_arms * r.level for b in plan.brackets for r in b.rounds)
     reference = in_any_rung if policy.select == "all_rungs" else at_the_end
     return Case(policy, problem, reference, budget, cost="units")
 
@@ -369,13 +365,13 @@ def growing(
     n_splits: int = 1,
     reference: Callable[[Case, Reward], tuple[set[Pull], int]] = by_itself,
 ) -> Case:
-    schedule = policy.plan(Problem(max_level=R))
-    problem = Problem(schedule.n_arms, 1, R, n_splits)
+    plan = policy.plan(Problem(max_level=R))
+    problem = Problem(plan.n_arms, 1, R, n_splits)
     case = Case(policy, problem, reference, policy.budget, "units")
     if reference is at_the_end:
         return case
     # The answer is one of the last round.
-    n_before = sum(b.n_arms for b in schedule.brackets if b.loop < schedule.brackets[-1].loop)
+    n_before = sum(b.n_arms for b in plan.brackets if b.loop < plan.brackets[-1].loop)
     return replace(case, wins_ties=n_before)
 
 
@@ -790,14 +786,10 @@ def test_infinite_rewards_are_numbers(case: Case) -> None:
 @pytest.mark.parametrize("case", ALL)
 def test_nan_is_worse_than_every_number(case: Case) -> None:
     """All but the last arm of each bracket fail, always: the last must come through."""
-    schedule = case.policy.schedule(
-        case.problem.min_level, case.problem.max_level, case.problem.n_available
-    )
-    if schedule is None:
-        last = {case.problem.n_arms - 1}
-    else:
-        bracket = schedule.bracket_of_arm()
-        last = {int(np.flatnonzero(bracket == i)[-1]) for i in np.unique(bracket)}
+    plan = case.policy.plan(case.problem)
+    last = {case.problem.n_arms - 1}
+    if plan.has_rungs:
+        last = {plan.arms(i)[-1] for i in range(len(plan.brackets))}
     game = play(case, lambda pull: -1e300 if pull.arm in last else math.nan)
     assert game.recommended in last
 
@@ -809,7 +801,7 @@ def test_where_all_is_nan_nothing_is_recommended(case: Case) -> None:
         assert case.problem.n_arms == 1
         return
     assert game.recommended == NO_ARM
-    if case.policy.schedule(case.problem.min_level, case.problem.max_level) is not None:
+    if case.policy.plan(case.problem).has_rungs:
         return  # a rung in which all fail decides nothing
     if isinstance(case.policy, DoublingHalving):
         return  # nor does a round
@@ -831,12 +823,10 @@ def test_arms_are_compared_on_the_splits_that_work(case: Case) -> None:
 
 @pytest.mark.parametrize("case", ALL)
 def test_a_rung_of_nan_decides_nothing(case: Case) -> None:
-    schedule = case.policy.schedule(
-        case.problem.min_level, case.problem.max_level, case.problem.n_available
-    )
-    if schedule is None:
+    plan = case.policy.plan(case.problem)
+    if not plan.has_rungs:
         pytest.skip("has no rungs")
-    for bracket in schedule.brackets:
+    for bracket in plan.brackets:
         for rung in bracket.rounds:
             table = Table(7, nan_levels=(rung.level,))
             pulled, best = case.reference(case, table)
@@ -846,113 +836,51 @@ def test_a_rung_of_nan_decides_nothing(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_the_schedule_is_what_is_asked_for(case: Case) -> None:
-    problem = case.problem
-    schedule = case.policy.schedule(problem.min_level, problem.max_level, problem.n_available)
-    if schedule is None:
+def test_the_planned_rungs_are_what_is_asked_for(case: Case) -> None:
+    problem, plan = case.problem, case.policy.plan(case.problem)
+    if not plan.has_rungs:
         pytest.skip("adapts as it goes")
-    assert schedule.n_arms == problem.n_arms
-    bracket_of_arm = schedule.bracket_of_arm()
-    counted: dict[tuple[int, int], int] = {}
-    for pull in play(case, Table(11)).pulls:
-        i = int(bracket_of_arm[pull.arm])
-        key = i, schedule.brackets[i].rung_of(pull.level, pull.repetition)
-        counted[key] = counted.get(key, 0) + 1
+    assert plan.n_arms == problem.n_arms
+    counted = Counter(plan.position(pull) for pull in play(case, Table(11)).pulls)
     assert counted == {
         (i, number): rung.n_pulls(problem.max_repetitions)
-        for i, bracket in enumerate(schedule.brackets)
+        for i, bracket in enumerate(plan.brackets)
         for number, rung in enumerate(bracket.rounds)
     }
 
 
-HAVE_NO_LAST_STAGE = (SuccessiveElimination, BernsteinStopping)
-"""They stop when they are sure enough, and do not know how many stages that takes."""
-
-
 @pytest.mark.parametrize("case", ALL)
-def test_the_description_is_what_is_played(case: Case) -> None:
-    policy, problem = case.policy, case.problem
-    description = policy.describe(problem)
-    state = policy.start(problem, seed=ROOT_SEED)
-    n_pulls: dict[int, int] = {}
-    n_arms: dict[int, int] = {}
-    levels: dict[int, set[int]] = {}
-    has_stages = policy.current_stage(state) is not None
-    n_open = 0
+def test_the_plan_is_what_is_played(case: Case) -> None:
+    policy, problem, plan = case.policy, case.problem, case.policy.plan(case.problem)
+    state, has_stages = policy.start(problem, seed=ROOT_SEED), isinstance(policy, PlaysStages)
+    assert plan.window is None or not policy.order_free
+    played, rounds = defaultdict(list), plan.brackets[0].rounds
     while not policy.is_finished(state):
-        stage = policy.current_stage(state)
-        assert (stage is not None) == has_stages
-        asked = policy.ask(state, 1000)
-        place = stage or 0
-        n_open = max(n_open, len(asked))
-        n_pulls[place] = n_pulls.get(place, 0) + len(asked)
-        n_arms[place] = max(n_arms.get(place, 0), len(set(asked.arm.tolist())))
-        levels.setdefault(place, set()).update(asked.level.tolist())
-        policy.tell(state, asked, np.array([Table(13)(pull) for pull in asked.each()]))
-    assert policy.current_stage(state) is None
-    if description.max_pulls is not None:
-        assert sum(n_pulls.values()) <= description.max_pulls
-    for place, stage in enumerate(description.stages):
-        assert n_pulls.get(place, 0) <= stage.n_pulls
-        assert n_arms.get(place, 0) <= stage.n_arms <= problem.n_arms
-        assert levels.get(place, set()) <= {stage.level}
-    if has_stages and not isinstance(policy, HAVE_NO_LAST_STAGE):
-        assert max(n_pulls) < len(description.stages)
-    all_levels = set().union(*levels.values())
-    assert description.plays_levels or all_levels <= {problem.max_level}
-    assert n_open <= (description.window or math.inf)
+        asked = list(policy.ask(state, 1000).each())
+        assert len(asked) <= (plan.window or math.inf)
+        played[policy.stage(state, asked[0]) if has_stages else 0] += asked
+        if has_stages:
+            stage = rounds[0 if rounds[0].is_open else policy.stage(state, asked[0])]
+            assert {pull.level for pull in asked} == {stage.level}
+            assert len({pull.arm for pull in asked}) <= stage.n_arms <= problem.n_arms
+        policy.tell(state, Pulls.of(*asked), np.array([Table(13)(pull) for pull in asked]))
+    pulls = [pull for own in played.values() for pull in own]
+    n_planned = plan.n_pulls(problem.max_repetitions)
+    if n_planned is not None:
+        assert len(pulls) == n_planned if plan.is_exact else len(pulls) <= n_planned
+    assert plays_levels(policy) or {pull.level for pull in pulls} <= {problem.max_level}
+    for number, own in played.items() if has_stages and not rounds[0].is_open else ():
+        assert len(own) <= rounds[number].n_pulls(problem.max_repetitions)
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_what_is_described_can_be_read(case: Case) -> None:
+def test_what_is_known_of_a_batch_has_its_shape(case: Case) -> None:
     policy, problem = case.policy, case.problem
-    description, before = policy.describe(problem), policy.describe()
-    assert not before.stages
-    assert before.plays_levels == description.plays_levels
-    assert description.n_arms in (None, problem.n_arms)
-    assert description.window is None or not policy.order_free
-    assert description.reward_range == getattr(policy, "reward_range", None)
     state = policy.start(problem, batch_shape=(2,), seed=ROOT_SEED)
-    confident, stages = policy.is_confident(state), policy.stage_of_arm(state)
-    assert (confident is None) == (description.confidence is None)
-    assert confident is None or confident.shape == (2,)
-    assert stages is not None or policy.current_stage(state) is None
-    assert stages is None or stages.shape == (2, problem.n_arms)
-    points = policy.points(state)
-    assert (points is None) == (description.n_dimensions is None)
-    assert points is None or points.shape == (2, problem.n_arms, description.n_dimensions)
-
-
-@dataclass(frozen=True)
-class Small:
-    """A policy that inherits nothing and says nothing but what is required, and a window."""
-
-    n_pulls: int
-    reward_range: tuple[float, float] | None = None
-    pulls_in_flight: int = 3
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "order_free":
-            return True
-        if name in ("start", "ask", "tell", "is_finished", "is_alive", "recommend"):
-            return getattr(UniformAllocation(self.n_pulls), name)
-        raise AttributeError(name)
-
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
-        return None
-
-
-def test_a_policy_that_inherits_nothing_is_given_a_description() -> None:
-    policy = as_policy(Small(8), reward_range=(0, 1))
-    description = policy.describe(Problem(4))
-    assert description == PolicyDescription(max_pulls=8, window=3, reward_range=(0, 1))
-    state = policy.start(Problem(4))
-    assert len(policy.ask(state, 100)) == 8
-    assert policy.current_stage(state) is policy.stage_of_arm(state) is None
-    assert policy.is_confident(state) is policy.points(state) is None
-    assert policy.order_free
-    assert repr(policy) == repr(Small(8, (0, 1)))
-    assert as_policy(policy) is policy
+    if isinstance(policy, Guarantees):
+        assert policy.is_confident(state).shape == (2,)
+    if isinstance(policy, ChoosesPoints):
+        assert policy.points(state).shape == (2, problem.n_arms, policy.n_dimensions)
 
 
 @dataclass(frozen=True)
@@ -970,13 +898,13 @@ class Unfinished(BasePolicy):
 )
 def test_what_is_no_policy_is_refused(given: Any, what: str) -> None:
     with pytest.raises(TypeError, match=f"policy must be an object .* got {what}"):
-        as_policy(given)
+        check_policy(given)
 
 
 @pytest.mark.parametrize("case", ALL)
 def test_a_problem_of_another_size_is_refused(case: Case) -> None:
     problem = case.problem
-    if case.policy.schedule(problem.min_level, problem.max_level) is None:
+    if not case.policy.plan(problem).has_rungs:
         pytest.skip("plays with any number of arms")
     wrong = Problem(problem.n_arms + 1, problem.min_level, problem.max_level)
     with pytest.raises(ValueError, match=f"{problem.n_arms}|n_arms"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import GridHalving, Problem, Rung
+from sklearn_halving.policies import GridHalving, Problem, Round
 
 PLANS = st.builds(
     GridHalving,
@@ -22,15 +22,15 @@ PLANS = st.builds(
 )
 
 
-def rungs_of(policy: GridHalving, min_level: int, max_level: int) -> tuple[Rung, ...]:
-    (bracket,) = policy.schedule(min_level, max_level).brackets
+def rungs_of(policy: GridHalving, min_level: int, max_level: int) -> tuple[Round, ...]:
+    (bracket,) = policy.plan(Problem(1, min_level, max_level)).brackets
     return bracket.rounds
 
 
 @given(PLANS, st.integers(1, 20), st.integers(0, 3000))
 def test_never_more_pulls_than_all_arms_on_all_splits(policy, min_level, above):
-    schedule = policy.schedule(min_level, min_level + above)
-    assert schedule.n_pulls(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
+    plan = policy.plan(Problem(1, min_level, min_level + above))
+    assert plan.n_pulls(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
 
 
 @given(PLANS, st.integers(1, 20), st.integers(0, 3000))

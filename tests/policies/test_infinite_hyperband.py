@@ -8,12 +8,11 @@ from sklearn_halving.policies import GrowingHyperband, InfiniteHyperband, Proble
 
 
 def play(policy: object, max_level: int, reward: object) -> int:
-    schedule = policy.plan(Problem(max_level=max_level))
-    state = policy.start(Problem(schedule.n_arms, 1, max_level))
-    bracket = schedule.bracket_of_arm()
+    plan = policy.plan(Problem(max_level=max_level))
+    state = policy.start(Problem(plan.n_arms, 1, max_level))
     while not policy.is_finished(state):
         pulls = policy.ask(state, 10**6)
-        loops = [schedule.brackets[bracket[pull.arm]].loop for pull in pulls.each()]
+        loops = [plan.brackets[plan.bracket_of_arm(pull.arm)].loop for pull in pulls.each()]
         told = [reward(pull, loop) for pull, loop in zip(pulls.each(), loops, strict=True)]
         policy.tell(state, pulls, np.array(told))
     return int(policy.recommend(state))
@@ -21,7 +20,7 @@ def play(policy: object, max_level: int, reward: object) -> int:
 
 def test_rounds_of_fig_9_by_hand() -> None:
     """k = 6: l = 1, 2, 3, 4 since 2^2 >= 4, not 5; l = 3 gives 64 / (8 * 3) = 2, 5, 10 units."""
-    brackets = InfiniteHyperband(10**4).schedule(1, 10**4).brackets
+    brackets = InfiniteHyperband(10**4).plan(Problem(max_level=10**4)).brackets
     last = [b for b in brackets if b.loop == 6]
     assert [[(rung.n_arms, rung.level) for rung in b.rounds] for b in last] == [
         [(2, 32)],
@@ -36,11 +35,11 @@ def test_rounds_of_fig_9_by_hand() -> None:
 def test_the_answer_is_of_the_last_round() -> None:
     """Arms of earlier rounds look better, at their lower levels, and do not win."""
     policy = InfiniteHyperband(200)
-    schedule = policy.plan(Problem(max_level=200))
-    last = schedule.brackets[-1].loop
+    plan = policy.plan(Problem(max_level=200))
+    last = plan.brackets[-1].loop
     best = play(policy, 200, lambda pull, loop: -loop - pull.arm / 1000)
-    assert schedule.brackets[schedule.bracket_of_arm()[best]].loop == last
-    assert best == sum(b.n_arms for b in schedule.brackets if b.loop < last)
+    assert plan.brackets[plan.bracket_of_arm(best)].loop == last
+    assert best == sum(b.n_arms for b in plan.brackets if b.loop < last)
 
 
 def test_rounds_of_fig_10_by_hand() -> None:

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sklearn_halving.policies._arrays import IntArray
-from sklearn_halving.policies._types import Stage
+from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies.bases._parameter_checks import check_budget
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, widths_of
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, halving_widths
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 
@@ -41,11 +41,11 @@ class SequentialHalving(PlannedPolicy):
     n_pulls: int
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        widths = widths_of(game.n_arms) or [1]
+        widths = halving_widths(game.n_arms) or [1]
         least = len(widths) * game.n_arms
         check_budget("n_pulls", self.n_pulls, least, "to pull every arm in each round")
         plan = [(width, self.n_pulls // (width * len(widths))) for width in widths]
-        game.stages = tuple(Stage(width, width * n, game.level) for width, n in plan)
+        game.stages = tuple(Round(w, game.level, most_pulls=w * n) for w, n in plan)
         for width, n_each in plan:
             yield game.within_splits(game.contested() * n_each)
             game.best = best_known(game.alive, game.mean())
@@ -66,7 +66,7 @@ __all__ += ["SequentialHalving"]
     ),
     "sklearn_halving/search/_bandit.py": (
         '    "ucb1": ',
-        '    "sequential_halving": "SequentialHalving",\n',
+        '    "sequential_halving": lambda _, n, *__: policies.SequentialHalving(n),\n',
     ),
     "docs/policies.md": (
         "| `SuccessiveRejects` |",

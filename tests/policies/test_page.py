@@ -10,25 +10,19 @@ import pytest
 
 from scripts import ROOT
 from sklearn_halving import policies
-from sklearn_halving.search._bandit import POINT_POLICIES, POLICIES
+from sklearn_halving.search._bandit import NAMES
 
 PAGE = ROOT / "docs" / "policies.md"
 TYPES = {
-    *(
-        "BasePolicy",
-        "Bracket",
-        "NO_ARM",
-        "Policy",
-        "PolicyDescription",
-        "Problem",
-        "Pull",
-        "Pulls",
-    ),
-    *("GrowsArms", "Rung", "Schedule", "ScoresAtLevel", "Stage", "UsesTime"),
+    *("BasePolicy", "NO_ARM", "Policy", "Problem", "Pull", "Pulls"),
+    *("Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"),
+    *("Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"),
+    *("StopsEarly", "UsesTime"),
 }
 PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)
-NAMED = {*POLICIES.values(), *POINT_POLICIES.values()}
+CLASSES = {name: type(make(4, 80, 2, 5)).__name__ for name, make in NAMES.items()}
+NAMED = {*CLASSES.values()}
 
 
 def row_of(name: str) -> list[str]:
@@ -47,7 +41,7 @@ def test_every_policy_stands_on_the_page(name: str) -> None:
     assert re.search(r"\d{4}|16\.\d", paper), "names no paper"
 
 
-@pytest.mark.parametrize(("name", "class_name"), [*POLICIES.items(), *POINT_POLICIES.items()])
+@pytest.mark.parametrize(("name", "class_name"), CLASSES.items())
 def test_names_on_the_page_are_those_that_work(name: str, class_name: str) -> None:
     assert row_of(class_name)[1] == f'`"{name}"`'
 

@@ -48,10 +48,10 @@ def test_halving_beats_uniform_allocation_at_equal_budget() -> None:
 def test_hyperband_beats_random_search_at_equal_budget() -> None:
     """Random search trains as many arms to the end as the same units allow."""
     policy = Hyperband(factor=3)
-    schedule = policy.plan(Problem(max_level=81))
-    units = sum(rung.n_arms * rung.level for b in schedule.brackets for rung in b.rounds)
-    means = np.random.default_rng(4).normal(size=(N_PROBLEMS, schedule.n_arms)) / 2
-    found = regret(policy, schedule.n_arms, 81, means, seed=5)
+    plan = policy.plan(Problem(max_level=81))
+    units = sum(rung.n_arms * rung.level for b in plan.brackets for rung in b.rounds)
+    means = np.random.default_rng(4).normal(size=(N_PROBLEMS, plan.n_arms)) / 2
+    found = regret(policy, plan.n_arms, 81, means, seed=5)
     best_found = means.max(axis=1).mean() - found
     rng = np.random.default_rng(6)
     n_random = units // 81

@@ -85,14 +85,13 @@ def test_larger_means_first_then_the_first_of_equal_arms_then_the_tie_break(
 
 def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
     """Play rung by rung; return loop and label of the brackets as their first arms are asked."""
-    schedule = policy.plan(Problem(max_level=max_level))
-    owner = schedule.bracket_of_arm()
-    state = policy.start(Problem(schedule.n_arms, 1, max_level, 2))
+    plan = policy.plan(Problem(max_level=max_level))
+    state = policy.start(Problem(plan.n_arms, 1, max_level, 2))
     begun: dict[tuple[int, int], None] = {}
     while not policy.is_finished(state):
-        pulls = tell_rung(policy, state, np.arange(schedule.n_arms) * 1.0)
-        for index in owner[pulls.arm]:
-            begun[schedule.brackets[index].loop, schedule.brackets[index].label] = None
+        pulls = tell_rung(policy, state, np.arange(plan.n_arms) * 1.0)
+        for index in map(plan.bracket_of_arm, pulls.arm.tolist()):
+            begun[plan.brackets[index].loop, plan.brackets[index].label] = None
     return list(begun)
 
 

@@ -352,10 +352,8 @@ def test_levels_of_stages(
     assert (choice, reached) in {(arm, level) for arm, level, _ in pulled}
     if not policy.ended_by(state):
         # Each stage pulls all arms that are in play, once or more, at its level.
-        stage = policy.stage_of_arm(state)
-        for k, level in enumerate(levels):
-            at_level = {arm for arm, r, _ in pulled if r == level}
-            assert at_level >= set(np.flatnonzero(stage >= k).tolist())
+        for stage in policy.plan(problem).brackets[0].rounds:
+            assert len({arm for arm, r, _ in pulled if r == stage.level}) >= stage.n_arms
 
 
 def test_no_stop_before_the_last_level() -> None:

@@ -18,6 +18,8 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.policies import (
+    HOO,
+    UCB1,
     BayesGap,
     BudgetedRace,
     GridHalving,
@@ -106,8 +108,16 @@ def test_hyperband_plays_loops_until_the_time_is_over(space):
     once = prepared(HyperbandSearchCV(Noisy(), SPACES[space], random_state=0))
     assert type(known.policy) is Hyperband
     assert known.policy.n_loops > 1000
-    loop = known.plan.schedule.brackets[: len(once.plan.schedule.brackets)]
-    assert loop == once.plan.schedule.brackets, "each loop is Algorithm 1"
+    loop = known.plan.brackets[: len(once.plan.brackets)]
+    assert loop == once.plan.brackets, "each loop is Algorithm 1"
+
+
+@pytest.mark.parametrize("policy", [HOO(20), VarianceHalving(20), UCB1(20)])
+def test_what_a_policy_leaves_open_stays_open_and_the_problem_has_what_is_known(policy):
+    """None has a meaning of its own: of `HOO.n_splits`, it is no limit."""
+    known = prepared(BanditSearchCV(Noisy(), SPACES["distributions"], policy=policy, cv=3))
+    assert known.policy == policy
+    assert (known.plan.problem.reward_range, known.plan.problem.overlap) == ((0, 1), 0.5)
 
 
 # ----------------------------------------------------------------------- no two are the same

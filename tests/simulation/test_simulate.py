@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from sklearn_halving.policies import (
     Hyperband,
     LilUCB,
     MedianElimination,
+    Plan,
     Problem,
     Pull,
     Pulls,
@@ -31,6 +32,7 @@ from sklearn_halving.policies import (
     SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
+    open_plan,
 )
 from sklearn_halving.simulation import (
     BernoulliArms,
@@ -97,7 +99,7 @@ def test_a_batch_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
 
 
 def together_n_arms(policy: Any, world: Any) -> int:
-    return world.n_arms or policy.schedule(world.min_level, world.max_level).n_arms
+    return world.n_arms or policy.plan(Problem(1, world.min_level, world.max_level)).n_arms
 
 
 def play_alone(
@@ -105,6 +107,7 @@ def play_alone(
 ) -> tuple[int, int]:
     n_arms = arms.values.shape[1]
     problem = Problem(n_arms, world.min_level, world.max_level, world.max_repetitions)
+    problem = replace(problem, reward_range=world.reward_range)
     state, n_pulls = policy.start(problem, seed=seed), 0
     while not policy.is_finished(state):
         pulls = policy.ask(state, 1)
@@ -233,10 +236,11 @@ class Greedy:
 
     n_pulls: int
     stuck_after: int | None = None
+    factor: float = 0.5  # of its own: a policy of rungs would refuse it
     order_free: ClassVar[bool] = False
 
-    def schedule(self, min_level: int, max_level: int, n_available: int | None = None) -> None:
-        return None
+    def plan(self, problem: Problem) -> Plan:
+        return open_plan(problem, self.n_pulls)
 
     def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
         shape = *batch_shape, problem.n_arms
@@ -306,9 +310,10 @@ def test_a_policy_and_an_environment_of_ones_own() -> None:
 def test_a_range_that_is_needed_must_be_known() -> None:
     with pytest.raises(ValueError, match="needs rewards of a known range, got reward_range=None"):
         simulate(UCBE(40, 2.0), GAUSSIAN, 5)
-    assert simulate(UCBE(40, 2.0, (-3, 4)), GAUSSIAN, 5).policy.reward_range == (-3, 4)
-    assert simulate(UCBE(40, 2.0), BERNOULLI, 5).policy.reward_range == (0, 1)
-    assert simulate(UCBE(40, 2.0, (-1, 2)), BERNOULLI, 5).policy.reward_range == (-1, 2)
+    assert simulate(UCBE(40, 2.0, (-3, 4)), GAUSSIAN, 5).n_problems == 5
+    open_, known, wide = (UCBE(40, 2.0, own) for own in (None, (0, 1), (-1, 2)))
+    chosen = [simulate(one, BERNOULLI, 50).recommended.tolist() for one in (open_, known, wide)]
+    assert chosen[0] == chosen[1] != chosen[2]
 
 
 def test_what_never_ends_is_stopped() -> None:
@@ -363,7 +368,7 @@ def test_a_pull_that_does_not_exist_is_refused(pull: Pull, message: str) -> None
         ((UniformAllocation(9), GaussianArms), TypeError, "environment must be an object"),
         ((UniformAllocation(9), GAUSSIAN, 0), ValueError, "n_problems must be at least 1"),
         ((UniformAllocation(9), GAUSSIAN, 2.5), ValueError, "n_problems must be a whole number"),
-        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* schedule, 5, got 4"),
+        ((SuccessiveHalving(5, 50), GAUSSIAN), ValueError, "n_arms must be .* plan, 5, got 4"),
         ((LilUCB(), LearningCurves(PowerLimits())), ValueError, "n_arms of the environment must"),
         ((UniformAllocation(3), GAUSSIAN), ValueError, "too small"),
     ],

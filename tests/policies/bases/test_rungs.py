@@ -1,4 +1,4 @@
-"""Schedules against an oracle written from the papers, in whole numbers only.
+"""Rungs against an oracle written from the papers, in whole numbers only.
 
 The oracle holds eta as a fraction p/q and compares ``p**s`` with ``R * q**s``; it shares
 nothing with `_rungs.py`, which works with `Fraction`.
@@ -20,6 +20,7 @@ from sklearn_halving.policies import (
     Hyperband,
     InfiniteHorizonHalving,
     InfiniteHyperband,
+    Problem,
     SuccessiveHalving,
 )
 from sklearn_halving.policies.bases._rungs import exact_factor, floor_log
@@ -32,8 +33,8 @@ NAMED = [(81, 3), (300, 4), (600, 4), (400, 4), (1000, 4), (243, 3), (27, 2), (1
 
 def rungs_of(policy: object, min_level: int, max_level: int) -> dict[int, Rungs]:
     """Return the rungs of each bracket by its s, as (arms, level)."""
-    schedule = policy.schedule(min_level, max_level)
-    return {b.label: [(r.n_arms, r.level) for r in b.rounds] for b in schedule.brackets}
+    plan = policy.plan(Problem(1, min_level, max_level))
+    return {b.label: [(r.n_arms, r.level) for r in b.rounds] for b in plan.brackets}
 
 
 def algorithm_1(R: int, p: int, q: int = 1) -> dict[int, Rungs]:
@@ -131,7 +132,7 @@ def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
 
 @given(st.integers(1, 100), st.integers(1, 3**7))
 def test_few_candidates_are_used_whole_and_never_play_a_rung_alone(n: int, R: int) -> None:
-    for bracket in Hyperband().schedule(1, R, n_available=n).brackets:
+    for bracket in Hyperband().plan(Problem(max_level=R, n_available=n)).brackets:
         widths = [rung.n_arms for rung in bracket.rounds]
         assert widths[0] <= n
         assert widths.count(1) <= 1, "one arm has nobody to be compared with before the end"
@@ -240,7 +241,7 @@ BUDGETED: dict[str, Callable[[int], object]] = {
 def refusal_of(policy_with: Callable[[int], object], budget: int, low: int, high: int) -> str:
     """Return the error of a budget that is too small, else an empty text."""
     try:
-        policy_with(budget).schedule(low, high)
+        policy_with(budget).plan(Problem(1, low, high))
     except ValueError as error:
         return str(error)
     return ""
@@ -285,7 +286,7 @@ def test_no_rung_is_outside_of_the_levels(low: int, more: int, extra: int, facto
         GrowingHyperband(high + extra, factor),
     ]
     for policy in [*policies, *with_factor]:
-        for bracket in policy.schedule(low, high).brackets:
+        for bracket in policy.plan(Problem(1, low, high)).brackets:
             levels = [rung.level for rung in bracket.rounds]
             assert levels == sorted(set(levels)), "every rung trains further than the one before"
             assert low <= levels[0]
