@@ -17,8 +17,8 @@ Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
 Best arm with a fixed confidence
-    `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
-    `BernsteinRace`
+    `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`,
+    `ExponentialGapElimination`, `HoeffdingRace`, `BernsteinRace`
 Large cumulative reward
     `UCB1`, `UCBV`, `MOSS`, `EXP3`
 Optimization over a continuous space
@@ -49,6 +49,7 @@ from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, Inf
 from sklearn_halving.policies._races import (
     BernsteinRace,
     BernsteinStopping,
+    ExponentialGapElimination,
     HoeffdingRace,
     MedianElimination,
     SuccessiveElimination,
@@ -100,7 +101,7 @@ __all__ += ["AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"]
 __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]
 __all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
-__all__ += ["BernsteinRace", "BernsteinStopping", "HoeffdingRace"]
+__all__ += ["BernsteinRace", "BernsteinStopping", "ExponentialGapElimination", "HoeffdingRace"]
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "PolicyDescription", "Problem"]
 __all__ += ["Bracket", "GrowsArms", "Pull", "Pulls", "Rung", "Schedule", "ScoresAtLevel"]
 __all__ += ["Stage", "UsesTime"]
