@@ -25,9 +25,11 @@ Optimization over a continuous space
     `HOO`
 Estimation of a mean with a given precision
     `BernsteinStopping`
+A policy of your own
+    `SimplePolicy`, with two methods; `BasePolicy`
 Types of the interface between a policy and its caller
-    `Policy`, `BasePolicy`, `GrowsArms`, `UsesTime`, `ScoresAtLevel`, `PolicyDescription`, `Stage`,
-    `Problem`, `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
+    `Policy`, `GrowsArms`, `UsesTime`, `ScoresAtLevel`, `PolicyDescription`, `Stage`, `Problem`,
+    `Pull`, `Pulls`, `Schedule`, `Bracket`, `Rung`
 """
 
 from sklearn_halving.policies._anytime_halving import DoublingHalving
@@ -90,6 +92,7 @@ from sklearn_halving.policies._upper_confidence import (
 )
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._simple_policy import SimplePolicy
 from sklearn_halving.policies.posterior._arm_covariance import FactorCovariance, KernelCovariance
 from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
@@ -104,4 +107,4 @@ __all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
 __all__ += ["BernsteinRace", "BernsteinStopping", "ExponentialGapElimination", "HoeffdingRace"]
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "PolicyDescription", "Problem"]
 __all__ += ["Bracket", "GrowsArms", "Pull", "Pulls", "Rung", "Schedule", "ScoresAtLevel"]
-__all__ += ["Stage", "UsesTime"]
+__all__ += ["SimplePolicy", "Stage", "UsesTime"]

@@ -60,6 +60,7 @@ from sklearn_halving.policies import (
     Pull,
     Pulls,
     Schedule,
+    SimplePolicy,
     SuccessiveElimination,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -411,6 +412,13 @@ def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options:
     return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
 
 
+class Fewest(SimplePolicy):
+    """A policy of somebody else, which pulls the arms in turn."""
+
+    def next_arm(self, rewards: dict[int, np.ndarray], rng: np.random.Generator) -> int:
+        return min(rewards, key=lambda arm: len(rewards[arm]))
+
+
 def asynchronous(case: Case) -> Case:
     policy = AsynchronousBrackets(case.policy)
     return replace(case, policy=policy, reference=play_asynchronously)
@@ -612,6 +620,7 @@ CASES: dict[type, list[Case]] = {
         Case(DoublingHalving(999), Problem(5, 1, 30, 1), by_itself, 150, "further units"),
         Case(DoublingHalving(1), Problem(1), by_itself, 1, "further units"),
     ],
+    Fewest: [noisy(Fewest(40), 5), noisy(Fewest(40), 5, n_splits=6), noisy(Fewest(9), 1)],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [
         variance_halving(7, 41, "uniform", greedy_halving, keep_pulls=False),

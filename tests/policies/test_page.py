@@ -24,7 +24,7 @@ TYPES = {
         "Pull",
         "Pulls",
     ),
-    *("GrowsArms", "Rung", "Schedule", "ScoresAtLevel", "Stage", "UsesTime"),
+    *("GrowsArms", "Rung", "Schedule", "ScoresAtLevel", "SimplePolicy", "Stage", "UsesTime"),
 }
 PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)
