@@ -25,6 +25,7 @@ from sklearn_halving.policies import (
     UCBE,
     BernsteinStopping,
     DoublingHalving,
+    ExponentialGapElimination,
     FiniteHorizonHalving,
     GapE,
     GapEV,
@@ -102,11 +103,14 @@ searches = [
 searches += [
     (type(policy).__name__, BanditSearchCV(model, grid, policy=policy)) for policy in objects
 ]
-# Median elimination makes many fits of each candidate: give it three candidates, and an epsilon
-# so large that it guarantees nothing.
-median = MedianElimination(epsilon=2.0, delta=0.5, max_pulls=120)
+# Two policies make many fits of each candidate: give them three candidates, and an epsilon so
+# large that it guarantees nothing.
 few = {"svc__C": [0.1, 1, 10]}
-searches.append(("MedianElimination", BanditSearchCV(model, few, policy=median)))
+for policy in (
+    MedianElimination(epsilon=2.0, delta=0.5, max_pulls=120),
+    ExponentialGapElimination(delta=0.5, initial_epsilon=16.0, max_pulls=160),
+):
+    searches.append((type(policy).__name__, BanditSearchCV(model, few, policy=policy)))
 searches += [
     (type(policy).__name__, BanditSearchCV(model, grid, policy=policy, **on_rows))
     for policy in rungs

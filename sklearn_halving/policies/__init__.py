@@ -17,14 +17,16 @@ Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
 Best arm with a fixed confidence
-    `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`, `HoeffdingRace`,
-    `BernsteinRace`
+    `UGapEc`, `LUCB`, `LilUCB`, `SuccessiveElimination`, `MedianElimination`,
+    `ExponentialGapElimination`, `HoeffdingRace`, `BernsteinRace`
 Large cumulative reward
     `UCB1`, `UCBV`, `MOSS`, `EXP3`
 Optimization over a continuous space
     `HOO`
 Estimation of a mean with a given precision
     `BernsteinStopping`
+A policy of your own
+    `SimplePolicy`, with two methods; `BasePolicy`
 Types of the interface between a policy and its caller
     `Policy`, `BasePolicy`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`
 Types of what only some policies can do
@@ -63,6 +65,7 @@ from sklearn_halving.policies._protocol import (
 from sklearn_halving.policies._races import (
     BernsteinRace,
     BernsteinStopping,
+    ExponentialGapElimination,
     HoeffdingRace,
     MedianElimination,
     SuccessiveElimination,
@@ -89,6 +92,7 @@ from sklearn_halving.policies._upper_confidence import (
 )
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._simple_policy import SimplePolicy
 from sklearn_halving.policies.posterior._arm_covariance import FactorCovariance, KernelCovariance
 from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
@@ -100,8 +104,8 @@ __all__ += ["AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"]
 __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]
 __all__ += ["EXP3", "HOO", "MOSS", "UCB1", "UCBV"]
-__all__ += ["BernsteinRace", "BernsteinStopping", "HoeffdingRace"]
+__all__ += ["BernsteinRace", "BernsteinStopping", "ExponentialGapElimination", "HoeffdingRace"]
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "Problem", "Pull", "Pulls"]
 __all__ += ["Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"]
 __all__ += ["Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"]
-__all__ += ["StopsEarly", "UsesTime"]
+__all__ += ["SimplePolicy", "StopsEarly", "UsesTime"]

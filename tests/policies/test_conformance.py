@@ -44,6 +44,7 @@ from sklearn_halving.policies import (
     BudgetedRace,
     ChoosesPoints,
     DoublingHalving,
+    ExponentialGapElimination,
     FiniteHorizonHalving,
     GapE,
     GapEV,
@@ -62,6 +63,7 @@ from sklearn_halving.policies import (
     Problem,
     Pull,
     Pulls,
+    SimplePolicy,
     SuccessiveElimination,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -279,6 +281,58 @@ def successive_rejects(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     return set(seen.rewards), NO_ARM if math.isnan(mean[best]) else best
 
 
+class OutOfPullsError(Exception):
+    """The next pulls would exceed the budget or the splits."""
+
+
+def exponential_gaps(case: Case, reward: Reward) -> tuple[set[Pull], int]:
+    """Play Algorithm 2 of Karnin, Koren and Somekh (2013), one arm after the other."""
+    policy, problem, seen = case.policy, case.problem, Seen()
+    arms, n_ever, best = list(range(problem.n_arms)), [0] * problem.n_arms, [NO_ARM]
+    known: dict[int, float] = {}  # the latest means of a median elimination
+    width = policy.reward_range[1] - policy.reward_range[0]
+
+    def means_of(pulled: list[int], n_each: float) -> dict[int, float]:
+        """Pull arms, and return the means of those that have not failed, best first."""
+        n_each = math.ceil(n_each)
+        n_most = max(n_ever[arm] for arm in pulled) + n_each
+        if len(seen.rewards) + n_each * len(pulled) > policy.max_pulls:
+            raise OutOfPullsError
+        if n_most > (problem.max_repetitions or n_most):
+            raise OutOfPullsError
+        seen.forgotten |= seen.rewards.keys()
+        for arm in pulled:
+            for _ in range(n_each):
+                pull = Pull(arm, problem.max_level, n_ever[arm])
+                seen.rewards[pull] = reward(pull)
+                n_ever[arm] += 1
+        mean = seen.means(pulled)
+        known.update(mean)
+        ranking = [arm for arm in best_of(pulled, mean) if arm not in seen.failed()]
+        order = ranking + best_of(list(known), known)
+        best[0] = next((arm for arm in order if not math.isnan(known[arm])), NO_ARM)
+        return {arm: mean[arm] for arm in ranking}
+
+    try:
+        for r in range(1, 100) if len(arms) > 1 else ():
+            epsilon, delta = policy.initial_epsilon * 2.0**-r, policy.delta / (50 * r**3)
+            mean = means_of(arms, 2 / epsilon**2 * math.log(2 / delta))
+            left, e, d = sorted(mean), epsilon / 8, delta / 2
+            known.clear()
+            while len(left) > 1:
+                ranking = list(means_of(left, 4 / e**2 * math.log(3 / d)))
+                left = sorted(ranking[: math.ceil(len(ranking) / 2)])
+                e, d = e * 3 / 4, d / 2
+            alive = [arm for arm in mean if arm not in seen.failed()]
+            reference = mean[left[0]] if left else -math.inf
+            arms = sorted(a for a in alive if not mean[a] < reference - epsilon * width)
+            if len(arms) < 2:
+                break
+    except OutOfPullsError:
+        pass
+    return set(seen.rewards), best[0]
+
+
 def by_itself(case: Case, reward: Reward) -> tuple[set[Pull], int]:
     """Play one pull at a time: what the numbers should be is in the policy's own tests."""
     game = play(case, reward, size=1)
@@ -352,6 +406,13 @@ def bayes_gap(n_arms: int, n_pulls: int, n_splits: int | None = None, **options:
     covariance = np.exp(-(((x[:, np.newaxis] - x) / 0.2) ** 2))
     policy = BayesGap(n_pulls, covariance, **options)
     return Case(policy, Problem(n_arms, 1, 3, n_splits), by_itself, n_pulls, uses_ranks_only=False)
+
+
+class Fewest(SimplePolicy):
+    """A policy of somebody else, which pulls the arms in turn."""
+
+    def next_arm(self, rewards: dict[int, np.ndarray], rng: np.random.Generator) -> int:
+        return min(rewards, key=lambda arm: len(rewards[arm]))
 
 
 def asynchronous(case: Case) -> Case:
@@ -492,6 +553,13 @@ CASES: dict[type, list[Case]] = {
         noisy(MedianElimination(10.0, 0.9, None, (0, 3.0)), 5, budget=5 * 3 * 40),
         noisy(MedianElimination(10.0, 0.9, 60, (0, 3.0)), 5, n_splits=99, budget=60),
     ],
+    ExponentialGapElimination: [
+        Case(policy, Problem(n_arms, 1, 3, n_splits), exponential_gaps, 900, uses_ranks_only=False)
+        for policy, n_arms, n_splits in [
+            (ExponentialGapElimination(0.9, 40.0, 900, (0, 1e3)), 5, None),
+            (ExponentialGapElimination(0.5, 60.0, 900, (0, 3.0)), 4, 150),
+        ]
+    ],
     # Where all rewards are equal, the cells with more pulls and, of those, the lower ones.
     HOO: [hoo(6), hoo(14, 4, n_dimensions=2), hoo(2, 3, nu1=0.5), hoo(14, variant="basic")],
     EXP3: [noisy(EXP3(60, reward_range=RANGE), 5), noisy(EXP3(60, 0.3, RANGE), 5, n_splits=9)],
@@ -548,6 +616,7 @@ CASES: dict[type, list[Case]] = {
         Case(DoublingHalving(999), Problem(5, 1, 30, 1), by_itself, 150, "further units"),
         Case(DoublingHalving(1), Problem(1), by_itself, 1, "further units"),
     ],
+    Fewest: [noisy(Fewest(40), 5), noisy(Fewest(40), 5, n_splits=6), noisy(Fewest(9), 1)],
     MOSS: [noisy(MOSS(40, RANGE), 5), noisy(MOSS(40, RANGE), 5, n_splits=6)],
     VarianceHalving: [
         variance_halving(7, 41, "uniform", greedy_halving, keep_pulls=False),

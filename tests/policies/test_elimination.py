@@ -1,4 +1,4 @@
-"""Successive and median elimination: against plain loops, by hand, and their guarantees."""
+"""Elimination until one arm is left: against plain loops, by hand, and the guarantees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from games import bernoulli, play
-from sklearn_halving.policies import MedianElimination, Problem, SuccessiveElimination
+from sklearn_halving.policies import (
+    ExponentialGapElimination,
+    MedianElimination,
+    Problem,
+    SuccessiveElimination,
+)
 
 UNIT = (0.0, 1.0)
 
@@ -78,3 +83,41 @@ def test_a_phase_that_does_not_fit_is_not_begun() -> None:
 def test_more_pulls_than_there_are_splits_are_refused() -> None:
     with pytest.raises(ValueError, match=r"for fewer than 1262 splits, got 0\.8 and 100"):
         MedianElimination(0.8, 0.1, reward_range=UNIT).start(Problem(3, max_repetitions=100))
+    with pytest.raises(ValueError, match="max_pulls=2 is too small"):
+        SuccessiveElimination(max_pulls=2, reward_range=UNIT).start(Problem(3))
+
+
+def test_exponential_gap_elimination_by_hand() -> None:
+    """Delta 0.1: e = 1/8, d = 0.002, so each arm is pulled ceil(128 log 1000) = 885 times.
+
+    Median elimination with 1/16 and 0.002: ceil(16384 log 3000) = 131177 times, and for the better
+    two ceil(16384 / 0.5625 log 6000) = 253392. Both other arms are more than 1/8 below the winner.
+    """
+    rewards = np.repeat([[0.6], [0.9], [0.1]], 400_000, axis=1)
+    first, second = 885 + 131177, 253392
+    for scale in (1, 10):
+        policy = ExponentialGapElimination(0.1, reward_range=(0, scale))
+        game = play(policy, scale * rewards)
+        assert np.bincount(game.arms).tolist() == [first + second, first + second, first]
+        assert game.best == 1
+        assert policy.is_confident(game.state)
+
+
+def test_exponential_gap_elimination_keeps_its_promise() -> None:
+    policy = ExponentialGapElimination(0.3, 1.0, 400_000, UNIT)
+    games = bernoulli(policy, [0.3, 0.7, 0.1], 20, seed=3)
+    assert (games.best == 1).mean() >= 0.7
+    assert policy.is_confident(games.state).all()
+
+
+def test_exponential_gap_elimination_ends_with_its_pulls() -> None:
+    """The pulls of round 1 fit, those of the median elimination do not."""
+    policy = ExponentialGapElimination(0.1, max_pulls=100_000, reward_range=UNIT)
+    game = play(policy, np.repeat([[0.5], [0.6]], 2000, axis=1))
+    assert np.bincount(game.arms).tolist() == [885, 885]
+    assert game.best == 1
+    assert not policy.is_confident(game.state)
+    with pytest.raises(ValueError, match=r"max_pulls=1769 is too small .* works is 1770"):
+        ExponentialGapElimination(0.1, max_pulls=1769, reward_range=UNIT).start(Problem(2))
+    with pytest.raises(ValueError, match=r"initial_epsilon must be larger for fewer than 885 spl"):
+        ExponentialGapElimination(0.1, reward_range=UNIT).start(Problem(2, max_repetitions=800))
