@@ -130,7 +130,7 @@ class BanditSearchCV(BaseSearch):
         Number of candidates, which are drawn without replacement. None uses the whole grid. From
         distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
         that plan their brackets have their own number. `~sklearn_halving.policies.BudgetedRace`
-        creates at most so many, and never more than it has fits.
+        creates at most so many, and without a screening level, at most one for each fit.
     sampler : {"random", "gaussian_process"}, Sampler or None, default=None
         How candidates are created during the search, for policies whose candidates are:
         ``"budgeted_race"``. None is ``"gaussian_process"``.
@@ -319,7 +319,7 @@ class BanditSearchCV(BaseSearch):
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
             own = n_fits if isinstance(self.policy, str) else getattr(self.policy, "n_pulls", None)
-            n_arms = min(n_arms, own or MOST_CANDIDATES)
+            n_arms = n_arms if has_levels or own is None else min(n_arms, own)
         sampler = resolve_sampler(self.sampler) if grows else None
         if not described.plays_levels:
             warn_of_candidates(self, space)

@@ -466,8 +466,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             raise ValueError(failures.no_fit_message(run.prepared.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
-        if run.prepared.plan.schedule is not None:
-            failures.report_blind_rungs(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if run.prepared.plan.schedule is None:
