@@ -19,6 +19,7 @@ from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._parameter_checks import Tolerance
+from sklearn_halving.policies.bases._ranking import places
 from sklearn_halving.policies.posterior._arm_covariance import (
     ArmCovariance,
     PriorFeatures,
@@ -340,8 +341,7 @@ class BayesGap(BasePolicy):
             was_pulled = may_win & has_reward
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
         best = first_largest(np.where(may_win, mean, -np.inf))
-        rows, deviation = np.arange(len(best)), np.sqrt(state.posterior.variance)
-        least = mean[rows, best] - TIED * deviation[rows, best]
+        least = (mean - TIED * np.sqrt(state.posterior.variance)).take(places(mean, best))
         # Pulled arms are preferred in ties.
         is_tied = may_win & (mean >= least[:, np.newaxis])
         best = (is_tied * np.where(has_reward, 2.0, 1.0)).argmax(axis=1)

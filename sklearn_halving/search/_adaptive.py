@@ -265,8 +265,7 @@ class AdaptiveSearchCV(BaseSearch):
     def _grid_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
         """Return the setup of a grid without a budget."""
         for name in ("sampler", "fits_in_flight"):
-            why = "for a grid without a budget, whose candidates all start"
-            self._require_none(name, why, "set n_fits")
+            self._require_none(name, "for a grid without a budget, whose candidates all start")
         splits = fixed_splits(self, inputs, resource)
         limits = self.min_resources, self.max_resources
         levels = choose_levels(limits, self.estimator, resource, splits)
@@ -279,15 +278,13 @@ class AdaptiveSearchCV(BaseSearch):
         resource: Resource,
     ) -> Setup:
         """Return the setup of a budget of fits, which are all full."""
-        why, way_out = "for a budget of fits, which are all full", "set time_budget without n_fits"
-        self._require_none("min_resources", why, way_out)
+        self._require_none("min_resources", "for a budget of fits, which are all full")
         if self.resource is None and self.max_resources is None:
             resource = WholeFit()
         n_fits = DEFAULT_FITS if self.n_fits is None else self.n_fits
-        wanted = FEW_FULL_FITS if self.n_candidates is None else self.n_candidates
-        if self.n_fits is not None:  # then, n_candidates is only a limit
-            wanted = min(wanted, FEW_FULL_FITS)
-        if n_fits < min(wanted, space.size or wanted):
+        most = MOST_CANDIDATES if self.n_fits is None else FEW_FULL_FITS
+        wanted = min(self.n_candidates or FEW_FULL_FITS, most, space.size or most)
+        if n_fits < wanted:
             warn_user(
                 f"n_fits={n_fits} is too few to try {counted(wanted, 'candidate')}. Set n_fits, "
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
@@ -305,8 +302,7 @@ class AdaptiveSearchCV(BaseSearch):
 
     def _timed_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
         """Return the setup of a time budget."""
-        why = "for a time_budget alone: each worker has one fit"
-        self._require_none("fits_in_flight", why, "set n_fits")
+        self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
         limits = self.min_resources, self.max_resources
         levels = screening_levels(limits, self.estimator, resource, splits)
@@ -321,17 +317,20 @@ class AdaptiveSearchCV(BaseSearch):
             return space
         own = own_candidate(self.estimator, space)
         others = (p for p in space.initial if params_digest(p) != params_digest(own))
-        return space.starting_with([own, *others], has_own=True)
+        space = space.starting_with([own, *others])
+        space.has_own = True
+        return space
 
     def _splits(self, inputs: Inputs, resource: Resource) -> SearchSplits:
         """Return the splits of ``cv``, each once, unless it is a stream."""
         make_splits = streamed_splits if hasattr(self.cv, "stream") else fixed_splits
         return make_splits(self, inputs, resource)
 
-    def _require_none(self, name: str, why: str, way_out: str) -> None:
+    def _require_none(self, name: str, why: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""
         if (value := getattr(self, name)) is not None:
-            raise ValueError(f"{name}={value!r} must be None {why}. Leave it out, or {way_out}.")
+            other = "time_budget without n_fits" if name == "min_resources" else "n_fits"
+            raise ValueError(f"{name}={value!r} must be None {why}. Leave it out, or set {other}.")
 
     def _policy(self, setup: Setup) -> Policy:
         levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits

@@ -137,7 +137,7 @@ class BanditSearchCV(BaseSearch):
         Number of candidates, which are drawn without replacement. None uses the whole grid. From
         distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
         that plan their brackets have their own number. `~sklearn_halving.policies.BudgetedRace`
-        creates at most so many, and never more than it has fits.
+        creates at most so many, and without a screening level, at most one for each fit.
     sampler : {"random", "gaussian_process"}, Sampler or None, default=None
         How candidates are created during the search, for policies whose candidates are:
         ``"budgeted_race"``. None is ``"gaussian_process"``.

@@ -506,8 +506,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             raise ValueError(failures.no_fit_message(run.policy, run.budget))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
-        if run.plan.has_rungs:
-            failures.report_blind_rungs(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:

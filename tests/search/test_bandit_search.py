@@ -10,17 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge, SGDClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import FITS, Known, Recording, data, numbered
+from search.common import FITS, Known, Noisy, Recording, data, numbered
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
     NO_ARM,
     UCB1,
     AsynchronousBrackets,
+    BudgetedRace,
     Hyperband,
     Pull,
     Pulls,
@@ -119,6 +121,23 @@ def test_asynchronous_promotion_gives_the_same_for_any_workers_and_after_a_resum
     assert resumed.best_params_ == first.best_params_
 
 
+def test_a_race_creates_as_many_candidates_as_its_own_budget_allows():
+    search = search_by(BudgetedRace(200), space={"value": uniform()}).fit(*data())
+    assert search.n_fits_ == 200
+    assert len(search.cv_results_["params"]) > 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_with_half_the_full_scores_of_the_best_known_are_compared(seed):
+    noisy = Noisy(noise_sd=0.05, split_sd=0.05)
+    policy, rows = BudgetedRace(60, screening_level=100), {"resource": "n_samples"}
+    search = search_by(policy, noisy, {"value": uniform()}, random_state=seed, **rows)
+    results = search.fit(*numbered(1000)).cv_results_
+    n_full = np.sum([~np.isnan(results[f"split{i}_test_score"]) for i in range(5)], axis=0)
+    is_compared = ~np.isnan(results["probability_best"])
+    np.testing.assert_array_equal(is_compared, 2 * n_full >= n_full.max())
+
+
 def test_a_policy_of_the_users_own():
     search = search_by(TwoEach()).fit(*data())
     assert search.n_fits_ == 8
@@ -165,6 +184,11 @@ def test_the_range_of_the_score():
     ("policy", "params", "message"),
     [
         ("best", {}, "policy must be one of 'adaptive_gap_e_v'"),
+        ("timed_halving", {}, "Use budgeted_race"),
+        (BudgetedRace(), {}, "time_budget must be given for policy=BudgetedRace"),
+        (BudgetedRace(9, screening_level=9), {}, "resource must be given for policy=BudgetedRace"),
+        ("budgeted_race", {"resource": "n_samples", "min_resources": 9}, "min_resources=9 must"),
+        ("ucb1", {"min_resources": 9}, "min_resources=9 must be left out for policy='ucb1'"),
         (UniformAllocation, {}, "policy must be a name or an object"),
         (7, {}, "policy must be a name or an object"),
         (UniformAllocation(12), {"n_fits": 9}, "n_fits=9 must be left out"),

@@ -33,6 +33,7 @@ from search.common import (
     FITS,
     SEARCHES,
     WITH_RUNGS,
+    Constant,
     Known,
     Recording,
     data,
@@ -400,3 +401,21 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="exhaust the iterator"):
         search.set_params(cv=KFold(3).split(X)).plan(X, y)
+
+
+class Equal(Constant):
+    """All candidates score the same on a split; the score differs from split to split."""
+
+    def __init__(self, value=0, other=0):
+        self.value = value
+        self.other = other
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@parametrize_searches
+def test_the_first_of_equal_candidates_wins_as_in_grid_search(search_class, seed):
+    X, y = make_classification(600, 10, random_state=0)
+    grid = {"value": [3, 1, 2, 0, 7, 5], "other": [2, 1, 0]}
+    search = search_class(Equal(), grid, random_state=seed).fit(X, y)
+    assert search.cv_results_["candidate"][search.best_index_] == 0
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1

@@ -120,7 +120,7 @@ def test_several_loops_of_a_grid_are_refused():
     search = HyperbandSearchCV(Recording(), grid_of(9), n_loops=2, time_budget="1min")
     FITS.clear()
     for call in (search.plan, search.fit):
-        with pytest.raises(ValueError, match=r"n_loops=2 must be None or 1 for a grid"):
+        with pytest.raises(ValueError, match="n_loops=2 must be None or 1 for a space of 9"):
             call(X, y)
     assert len(FITS) == 0
 

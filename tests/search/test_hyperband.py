@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -319,3 +320,14 @@ def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
     assert plan["at_most"].all()
     first, *_ = capsys.readouterr().out.splitlines()
     assert f"at most {plan['n_fits'].sum():,} fits" in first
+
+
+@pytest.mark.parametrize(("n_loops", "is_refused"), [(2, False), (3, True)])
+def test_loops_that_need_more_candidates_than_there_are_are_refused(n_loops, is_refused):
+    search = loops_of(n_loops).set_params(param_distributions={"value": randint(0, 20)})
+    with (
+        pytest.raises(ValueError, match="n_loops=3 must be None or 1 for a space of 20")
+        if is_refused
+        else nullcontext()
+    ):
+        assert search.plan(*numbered(60))["loop"].max() == 1

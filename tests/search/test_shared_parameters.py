@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from inspect import cleandoc, signature
 
 import pytest
@@ -12,6 +13,7 @@ from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
+from sklearn_halving.policies import Hyperband
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
@@ -84,9 +86,12 @@ def test_every_attribute_of_a_fitted_search_is_documented_once(search_class):
 def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
     with pytest.raises(TypeError, match=r"argument 'param_grid'; use param_distributions"):
         search_class(SVC(), param_grid={"C": [1.0]})
-    number = "n_candidates"
+    number = "n_fits" if search_class is AdaptiveSearchCV else "n_candidates"
     with pytest.raises(TypeError, match=rf"{search_class.__name__}.*'n_iter'; use {number}"):
         search_class(SVC(), {"C": [1.0]}, n_iter=10)
+    for name, successor in [("races", "AdaptiveSearchCV"), ("first_candidates", "initial")]:
+        with pytest.raises(TypeError, match=f"'{name}'; use {successor}"):
+            search_class(SVC(), {"C": [1.0]}, **{name: 1})
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
         search_class(SVC(), {"C": [1.0]}, nonsense=10)
     assert number in signature(search_class).parameters
@@ -103,6 +108,20 @@ def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
 def test_a_parameter_of_another_search_is_refused_with_its_name(search_class, name, owners):
     with pytest.raises(TypeError, match=f"'{name}'; {owners}"):
         search_class(SVC(), {"C": [1.0]}, **{name: 1})
+
+
+@parametrize_searches
+def test_an_amount_alone_is_one_of_rows(search_class):
+    search = search_class(SVC(), {"C": [0.1, 1.0]}, max_resources=70, random_state=0)
+    assert search.fit(*data(100)).history_["n_resources"].max() == 70
+
+
+@pytest.mark.parametrize("search_class", [AdaptiveSearchCV, BanditSearchCV])
+def test_without_a_budget_of_fits_none_are_left(search_class):
+    own = {BanditSearchCV: {"policy": Hyperband(), "resource": "n_samples"}}.get(search_class, {})
+    search = search_class(SVC(), {"C": [0.1, 1.0]}, cv=3, **own)
+    with warnings.catch_warnings(action="ignore"):
+        assert search.fit(*data()).n_fits_left_ is None
 
 
 @parametrize_searches

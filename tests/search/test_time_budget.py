@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
 from sklearn_halving import AdaptiveSearchCV
@@ -96,6 +98,53 @@ def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_i
         search = search_of(Timed(seconds=0.3), time_budget=0.9, **given).fit(X, Y)
     assert search.best_estimator_.n_units == 30
     assert search.best_params_["n_units"] == 30
+
+
+class FailsInFull(Timed):
+    def fit(self, X, y):
+        if len(X) == 720 and self.value != 0.5:
+            raise ArithmeticError("too many rows")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:[\\s\\S]*fits failed", "ignore:One or more")
+def test_full_fits_that_failed_are_no_reason_for_more_time():
+    search = search_of(FailsInFull(seconds=0.002)).fit(X, Y)  # any other warning is an error
+    assert search.best_params_ == {"value": 0.5}
+    assert search.history_.query("n_resources == 720")["candidate"].nunique() > 3
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"n_fits": 2}, "n_fits=2 is too few to try 3 candidates. Set n_fits, for example to 15"),
+        ({"n_candidates": 200}, "n_fits=50 is too few to try 200 candidates.* to 1000"),
+        ({"n_fits": 3, "n_candidates": 9}, ""),
+        ({"n_fits": 2, "n_candidates": 2}, ""),
+        ({"n_candidates": 50}, ""),
+    ],
+)
+def test_a_budget_of_too_few_fits_is_warned_of(given, wanted):
+    search = search_of(Timed(seconds=0), time_budget=None, **given)
+    with pytest.warns(UserWarning, match=wanted) if wanted else nullcontext():
+        search.plan(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ({"min_resources": 100}, "set time_budget without n_fits"),
+        ({"fits_in_flight": 2, "time_budget": 1}, "set n_fits"),
+    ],
+)
+def test_what_a_budget_has_no_use_for_is_refused_with_the_budget_that_has(given, way_out):
+    with pytest.raises(ValueError, match=f"must be None for .*Leave it out, or {way_out}"):
+        search_of(**{"time_budget": None, **given}).plan(X, Y)
+
+
+def test_full_fits_are_no_rungs_in_which_training_could_continue():
+    search = AdaptiveSearchCV(LogisticRegression(), {"C": uniform(1, 2)}, n_fits=9, cv=3)
+    search.set_params(resource="max_iter", max_resources=30).plan(X, Y)  # without a warning
 
 
 def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left():

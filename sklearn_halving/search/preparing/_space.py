@@ -58,8 +58,6 @@ class SearchSpace:
     initial : sequence of dict, default=()
         Candidates that come before all others, with different parameters. They are a part of the
         space, and are not drawn again.
-    has_own : bool, default=False
-        Whether the first of them is the estimator as it is.
 
     Attributes
     ----------
@@ -67,19 +65,18 @@ class SearchSpace:
         The parameters.
     is_grid : bool
         Whether all values are lists.
+    has_own : bool
+        Whether the first initial candidate is the estimator as it is.
     """
 
+    has_own = False
+
     def __init__(
-        self,
-        param_distributions: ParamDistributions,
-        initial: Sequence[Params] = (),
-        *,
-        has_own: bool = False,
+        self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
     ) -> None:
         _check_lists(param_distributions)
         self._sampler = ParameterSampler(param_distributions, n_iter=1)
         spaces = self._sampler.param_distributions
-        self.has_own = has_own
         self.initial = tuple(dict(sorted(params.items())) for params in initial)
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
@@ -92,9 +89,9 @@ class SearchSpace:
                 "dict of parameter names and values, or a list of such dicts."
             )
 
-    def starting_with(self, first: Iterable[Params], *, has_own: bool = False) -> SearchSpace:
+    def starting_with(self, first: Iterable[Params]) -> SearchSpace:
         """Return the space with other initial candidates."""
-        return SearchSpace(self.distributions, list(first), has_own=has_own)
+        return SearchSpace(self.distributions, list(first))
 
     @property
     def distributions(self) -> list[Params]:

@@ -19,7 +19,7 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.search._formatting import counted, seconds_text
 
 FEW_FULL_FITS = 3
-"""A time budget that is not enough to fit this many candidates in full is worth a warning."""
+"""A budget that is not enough to fit this many candidates in full is worth a warning."""
 ENOUGH_FULL_FITS = 10
 """Number of full fits that a budget should have."""
 MAX_ERRORS = 5
@@ -83,7 +83,7 @@ def report_broken_splits(
 ) -> None:
     """Warn of splits on which no candidate has a score, if one of them has it elsewhere."""
     by_split: dict[int, list[Outcome]] = defaultdict(list)
-    scored = {outcome.pull.arm for outcome in outcomes if not np.isnan(reward(outcome))}
+    scored = [outcome.pull for outcome in outcomes if not np.isnan(reward(outcome))]
     for outcome in outcomes:
         by_split[outcome.pull.repetition].append(outcome)
     broken = {
@@ -91,29 +91,19 @@ def report_broken_splits(
         for repetition, own in by_split.items()
         if np.isnan([reward(outcome) for outcome in own]).all()
         and len(arms := {outcome.pull.arm for outcome in own}) > 1
-        and arms & scored
+        and arms & {pull.arm for pull in scored}
     }
     if broken:
         numbers, error = sorted(broken), broken[min(broken)]
         what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
         why = last_line(error) if error else "the score is NaN"
+        levels = {o.pull.level for o in outcomes} - {pull.level for pull in scored}
+        blind = " or ".join(str(task.resource.to_amount(k)) for k in sorted(levels))
+        if levels:  # of rungs that are played on few splits
+            blind = f" With {task.resource.name}={blind}, there are none: the first ones went on."
         warn_user(
             f"{what}: no candidate could be fitted and scored there ({why}). Candidates are "
-            "compared on the other splits."
-        )
-
-
-def report_blind_rungs(
-    task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
-) -> None:
-    """Warn of levels below the largest without any score, at which rungs decide nothing."""
-    scored = {outcome.pull.level for outcome in outcomes if not np.isnan(reward(outcome))}
-    blind = {outcome.pull.level for outcome in outcomes} - scored - {task.max_level}
-    if blind and scored:
-        amounts = " or ".join(str(task.resource.to_amount(level)) for level in sorted(blind))
-        warn_user(
-            f"No candidate has a score with {task.resource.name}={amounts}. There, the first "
-            "candidates were promoted, whether they are good or not."
+            f"compared on the other splits.{blind}"
         )
 
 

@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import uniform
 from sklearn.model_selection import PredefinedSplit
 
-from search.common import SEARCHES, Constant, numbered, small
+from search.common import SEARCHES, Constant, Known, numbered, small
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 X, Y = numbered(300)
@@ -50,3 +51,28 @@ def test_candidates_are_compared_on_the_splits_that_work(search_class, way, numb
         assert said[0].startswith(f"Split {number}: ")
         assert ("ArithmeticError: rows are missing" in said[0]) == (way == "needs")
     assert search.history_.query(f"split != {number}")["test_score"].notna().all()
+
+
+def warning_of(search, X=X, y=Y):
+    """Return the warning of splits that do not work; empty if there is none."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    return "".join(str(w.message) for w in caught if "no candidate could be" in str(w.message))
+
+
+def test_rungs_that_a_broken_split_leaves_without_scores_are_named():
+    space, folds = {"value": uniform()}, PredefinedSplit(np.arange(600) // 120)
+    search = HyperbandSearchCV(Picky(needs=0), space, min_resources=160, cv=folds, random_state=0)
+    said = warning_of(search, *numbered(600))  # with 120 test rows, rungs are on one split
+    assert "other splits. With n_samples=160, there are none" in said
+
+
+def test_a_split_is_not_blamed_for_candidates_that_fail_everywhere():
+    bad = [{"value": value, "fails": True} for value in (0.1, 0.2, 0.3)]
+    space = {"value": uniform(), "fails": [False]}
+    given = {"n_fits": 20, "initial_candidates": bad, "random_state": 0}
+    search = AdaptiveSearchCV(Known(fails=True), space, **given)
+    assert warning_of(search) == ""
+    assert search.history_.query("split == 0")["test_score"].isna().all()
+    assert search.best_params_["value"] > 0.5
