@@ -82,8 +82,8 @@ def test_numbers_are_in_order_and_other_values_as_given(values: Any, expected: A
 
 
 def test_estimators_and_arrays_are_themselves() -> None:
-    values = [SVC(), SVC(), np.arange(3), np.arange(3)]
-    space = Space.of({"a": values})
+    values = [SVC(), SVC(C=2), np.arange(3), np.arange(4)]
+    space = Space.of({"a": [SVC(), np.arange(3), *values]})  # equal values count once
     assert space.size == 4
     for value in values:
         point = space.point_of({"a": value})
