@@ -82,8 +82,8 @@ def test_numbers_are_in_order_and_other_values_as_given(values: Any, expected: A
 
 
 def test_estimators_and_arrays_are_themselves() -> None:
-    values = [SVC(), SVC(), np.arange(3), np.arange(3)]
-    space = Space.of({"a": values})
+    values = [SVC(), SVC(C=2), np.arange(3), np.arange(4)]
+    space = Space.of({"a": [SVC(), np.arange(3), *values]})  # equal values count once
     assert space.size == 4
     for value in values:
         point = space.point_of({"a": value})
@@ -111,8 +111,12 @@ def test_dicts_share_the_axes_of_equal_values() -> None:
 
 
 def test_a_grid_of_a_billion_costs_nothing() -> None:
-    space = Space.of({f"p{i}": list(range(10)) for i in range(9)})
+    space = Space.of({"a": range(10**8, 0, -1), "b": list(range(10))})
     assert space.size == 10**9
+    for whole in (1, np.int64(1)):
+        assert space.params_at(space.point_of({"a": whole, "b": 3})) == {"a": 1, "b": 3}
+    for outside in (0, 1.0, True, "1"):
+        assert space.point_of({"a": outside, "b": 3}) is None
     told = Told(space)
     for params in RandomSampler().propose(told, 20, np.random.default_rng(0)):
         told.add(params)

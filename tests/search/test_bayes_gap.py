@@ -211,10 +211,10 @@ def test_bad_input_is_refused_before_any_fit(params, message):
 def test_a_model_without_numbers_is_warned_of():
     X, y = numbered(60)
     categories = {"c": ["x", "y", "z", "w"], "a": ["1", "2"]}
-    with pytest.warns(UserWarning, match="No numeric parameter varies"):
-        surface_search(categories).plan(X, y)
+    for space in (categories, categories | {"b": [None, 1, 2]}):
+        with pytest.warns(UserWarning, match="No parameter varies that has a"):
+            surface_search(space).plan(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         surface_search(categories | {"b": [0, 1, 2]}).plan(X, y)
-        surface_search(categories | {"b": [None, 1, 2]}).plan(X, y)
         gap_search(np.eye(8), categories).plan(X, y)

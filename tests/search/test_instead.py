@@ -181,20 +181,4 @@ def test_a_covariance_of_the_user(covariance_of, kind):
     assert knows_more is (covariance_of is not independent)
 
 
-@each_space
-def test_branch_correlation(kind):
-    """What is known of a branch is also known of the other one."""
-    values = np.linspace(0, 1, 8).tolist() if kind == "grid" else uniform()
-    space = [{"value": values, "noise": [0.0]}, {"value": values, "noise": [0.01]}]
-
-    def correlated(candidates, space):
-        return candidate_covariance(candidates, space, branch_correlation=0.95)
-
-    alone, together = (
-        gap_search(kind, covariance_of, n_fits=4, space=space, noise_variance=0.01)
-        for covariance_of in (candidate_covariance, correlated)
-    )
-    assert spread_of_unknown(together).mean() < spread_of_unknown(alone).mean()
-
-
 # ---------------------------------------------------------- confidence bounds on the scores

@@ -70,7 +70,11 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
-@pytest.mark.parametrize("space", [HUGE, [HUGE, HUGE]], ids=["one", "two with the same names"])
+@pytest.mark.parametrize(
+    "space",
+    [HUGE, [HUGE, HUGE], [{"alpha": range(1, 10**7)}, {"alpha": range(10**7, 1, -1)}]],
+    ids=["one", "two with the same names", "ranges"],
+)
 def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_class, space):
     params = {} if search_class is HyperbandSearchCV else {"n_fits": 60}
     search = search_class(SGDClassifier(), space, n_candidates=9, cv=3, random_state=0, **params)

@@ -205,6 +205,11 @@ def test_a_number_at_the_end_of_its_range_is_named(values, side):
     )
 
 
+def test_the_end_of_a_long_range_is_named():
+    [line] = edges({"value": 10**9}, [{"value": range(10**9, 0, -1)}])
+    assert "upper end" in line
+
+
 def test_limits_of_parameters_are_not_named():
     for value in (1.0, 0.997):
         assert not list(edges({"value": value}, [{"value": uniform(0.3, 0.7)}]))
