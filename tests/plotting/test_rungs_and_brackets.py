@@ -58,11 +58,6 @@ def test_candidates_without_a_score_are_counted(failing_rungs) -> None:
     assert sum(counts) == n_without
 
 
-def test_lucky_splits_of_dropped_candidates_are_not_the_best(grid) -> None:
-    (lane,) = BracketDisplay.from_estimator(grid).lanes
-    assert lane.best_score == grid.best_score_
-
-
 def test_points_of_dropped_candidates_are_hollow(grid) -> None:
     display = RungDisplay.from_estimator(grid)
     rows = grid.history_.query("n_resources == n_resources.max()")

@@ -10,7 +10,6 @@ from doubles import Known
 from plotting.searches import X, Y, hyperband
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.plotting import BracketDisplay, ImportanceDisplay, ParameterPairDisplay
-from sklearn_halving.plotting._drawing import score_range
 
 SPACE = {"quality": uniform(0, 1), "seconds": loguniform(1e-9, 1e-6), "n_steps": [1, 2, 3]}
 
@@ -73,11 +72,3 @@ def test_a_search_that_is_interrupted_in_its_first_rung_is_drawn():
     ParameterPairDisplay.from_estimator(search)
     texts = [text.get_text() for text in BracketDisplay.from_estimator(search).ax_.texts]
     assert texts == ["9", "no score on all splits"]
-
-
-def test_outliers_do_not_squash_the_axis_and_accuracies_are_never_cut():
-    losses = np.array([-1.0, -1.1, -1.2, -1.3, -1.4, -1.5, -1.6, -12.0])
-    low, high = score_range(losses)
-    assert low > -3
-    assert high > -1
-    assert score_range(np.array([0.98, 0.97, 0.96, 0.5, 0.0])) is None

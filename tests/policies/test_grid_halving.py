@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,34 +65,6 @@ def test_what_cannot_be_halved_races_on_splits():
         Round(3, 1000, 2),
         Round(2, 1000, first_repetition=2),
     )
-
-
-def play(policy: GridHalving, problem: Problem, reward) -> tuple[set, int]:
-    state, pulled = policy.start(problem), set()
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 7)
-        pulled |= set(pulls.each())
-        policy.tell(state, pulls, np.array([reward(pull) for pull in pulls.each()]))
-    return pulled, int(policy.recommend(state))
-
-
-@given(n_arms=st.integers(3, 40), max_level=st.sampled_from([8, 900]), seed=st.integers(0, 10_000))
-def test_equal_arms_fall_as_in_a_grid_search(n_arms, max_level, seed):
-    """The first of the best arms wins, whatever the numbers of ``tie_break``."""
-    rng = np.random.default_rng(seed)
-    quality, ties = rng.integers(3, size=n_arms), tuple(rng.permutation(n_arms).tolist())
-    problem = Problem(n_arms, 1, max_level, 5, tie_break=ties)
-    assert play(GridHalving(n_arms, 5), problem, lambda pull: quality[pull.arm])[1] == (
-        quality.argmax()
-    )
-
-
-def test_a_tie_on_little_data_does_not_favour_one_end_of_a_grid():
-    """Of arms that are equal at the first level, the others go on by ``tie_break``."""
-    problem = Problem(12, 1, 8, 5, tie_break=tuple(range(12))[::-1])
-    pulled, _ = play(GridHalving(12, 5), problem, lambda pull: 1.0)
-    levels = sorted({pull.level for pull in pulled})
-    assert {pull.arm for pull in pulled if pull.level == levels[1]} == {0, 7, 8, 9, 10, 11}
 
 
 def test_a_problem_with_another_number_of_splits_is_refused():

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
@@ -42,29 +41,6 @@ def mixed_types(numeric_step):
         (numbers, make_column_selector(dtype_include="number")),
         (make_pipeline(fill, names), make_column_selector(dtype_exclude="number")),
     )
-
-
-def test_mammography(folder):
-    frame = pd.read_csv(folder / "mammography.csv", header=None)
-    frame = frame.sample(2000, random_state=0)
-    X, y = frame.iloc[:, :-1], frame.iloc[:, -1].str.strip("'").astype(int)
-    grid = {"learning_rate": [0.01, 0.03, 0.1, 0.3], "max_leaf_nodes": [3, 7, 15]}
-    boosting = HistGradientBoostingClassifier(random_state=0)
-    search = HyperbandSearchCV(
-        boosting,
-        grid,
-        resource="max_iter",
-        max_resources=27,
-        scoring="average_precision",
-        cv=5,
-        random_state=0,
-    ).fit(X, y)
-    assert (search.history_["continued_from"] > 0).any()
-    assert search.classes_.tolist() == [-1, 1]
-    exhaustive = GridSearchCV(
-        boosting.set_params(max_iter=27), grid, scoring="average_precision", cv=5
-    ).fit(X, y)
-    assert search.best_score_ > exhaustive.best_score_ - 0.02
 
 
 @pytest.mark.parametrize("resource", ["n_samples", "n_components"])

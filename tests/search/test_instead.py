@@ -24,7 +24,7 @@ from sklearn_halving.policies import (
     SuccessiveHalving,
     VarianceHalving,
 )
-from sklearn_halving.search import candidate_covariance, candidate_features
+from sklearn_halving.search import candidate_features
 
 X, Y = numbered(120)
 R = 81

@@ -10,61 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import NearestNeighbors
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 NEEDED = 6
-
-
-class Oversampling(GaussianNB):
-    """Adds rows between the neighbours of a rare class, as SMOTE does: it needs six rows."""
-
-    def fit(self, X, y):
-        for label in np.unique(y):
-            NearestNeighbors(n_neighbors=6).fit(X[y == label]).kneighbors(X[y == label])
-        return super().fit(X, y)
-
-
-MODELS = {
-    "oversampling": (Oversampling(), "var_smoothing"),
-    "stacking": (
-        StackingClassifier([("nb", GaussianNB())], GaussianNB(), cv=5),
-        "nb__var_smoothing",
-    ),
-    "nested": (
-        GridSearchCV(
-            GaussianNB(), {"priors": [None]}, cv=5, scoring="neg_log_loss", error_score="raise"
-        ),
-        "estimator__var_smoothing",
-    ),
-    "early stopping": (
-        HistGradientBoostingClassifier(early_stopping=True, max_iter=2, max_leaf_nodes=3),
-        "l2_regularization",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models_that_need_rows_of_each_class(name):
-    """Ten classes, the rarest of which has 12 rows."""
-    model, parameter = MODELS[name]
-    y = np.repeat(range(10), [int(170 * 0.75**c) for c in range(10)])
-    X = np.random.default_rng(0).normal(size=(len(y), 3)) + y[:, None]
-    search = HyperbandSearchCV(
-        model,
-        {parameter: loguniform(1e-9, 1e-1)},
-        n_candidates=24,
-        scoring="neg_log_loss",
-        random_state=0,
-    ).fit(X, y)
-    assert search.history_["n_resources"].nunique() > 1
-    assert not search.history_["failed"].any()
 
 
 # ------------------------------------------------------------------- the rows of every fit

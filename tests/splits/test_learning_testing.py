@@ -298,15 +298,6 @@ class GroupsSeen(GaussianNB):
         return super().score(X, y)
 
 
-def test_groups_without_routing():
-    X, y, groups = patients()
-    X[:, 0] = groups
-    cv = RepeatedLearningTesting(4, random_state=0)
-    cross_val_score(GroupsSeen(), X, y, groups=groups, cv=cv, error_score="raise")
-    space = {"var_smoothing": [1e-9, 1e-3]}
-    GridSearchCV(GroupsSeen(), space, cv=cv, error_score="raise").fit(X, y, groups=groups)
-
-
 def test_groups_are_routed_through_nested_searches():
     X, y, groups = patients()
     X[:, 0] = groups

@@ -40,16 +40,8 @@ def prior_of(seed: int, n_arms: int, length: float) -> np.ndarray:
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
 
 
-def play(
-    policy: BayesGap,
-    problem: Problem,
-    table: np.ndarray,
-    n_copies: int | None,
-    ties: int | None = None,
-) -> Any:
-    """Play one problem, or so many copies of it at a time; return arms and the state."""
-    shape = () if n_copies is None else (n_copies,)
-    state = policy.start(problem, batch_shape=shape)
+def play(policy: BayesGap, problem: Problem, table: np.ndarray, ties: int | None) -> Any:
+    state = policy.start(problem)
     if ties is not None:
         state.break_ties(np.random.SeedSequence(ties))
     untold: list[Pulls] = []
@@ -68,7 +60,7 @@ def test_broken_ties_are_of_any_arm() -> None:
     policy = BayesGap(5, prior_of(0, 40, 0.1), 0.2)
     firsts = set()
     for seed in range(8):
-        arms, _ = play(policy, Problem(40), np.zeros((40, 40)), None, seed)
+        arms, _ = play(policy, Problem(40), np.zeros((40, 40)), seed)
         firsts.add(int(arms[0, 0]))
     assert len(firsts) > 4
     arms, _ = play(policy, Problem(40), np.zeros((40, 40)), None)

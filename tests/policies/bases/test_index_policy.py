@@ -7,41 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sklearn_halving.policies import (
-    EXP3,
-    LUCB,
-    MOSS,
-    UCB1,
-    UCBE,
-    UCBV,
-    AdaptiveGapEV,
-    AdaptiveUCBE,
-    GapE,
-    GapEV,
-    LilUCB,
-    Problem,
-    Pull,
-    Pulls,
-    UGapEb,
-    UGapEc,
-)
+from sklearn_halving import policies
+from sklearn_halving.policies import Problem, Pull, Pulls
 
 UNIT = (0.0, 1.0)
 POLICIES = [
-    UCBE(90, 2.0, UNIT),
-    AdaptiveUCBE(90, reward_range=UNIT),
-    UCB1(90, reward_range=UNIT),
-    UCBV(90, reward_range=UNIT),
-    MOSS(90, UNIT),
-    EXP3(90, reward_range=UNIT),
-    GapE(90, 1.0, UNIT),
-    GapEV(90, 0.3, UNIT),
-    AdaptiveGapEV(90, reward_range=UNIT),
-    UGapEb(90, 1.0, reward_range=UNIT),
-    UGapEb(90, 1.0, "bernstein", UNIT),
-    UGapEc(0.0, max_pulls=90, reward_range=UNIT),
-    LUCB(max_pulls=90, reward_range=UNIT),
-    LilUCB(max_pulls=90, reward_range=UNIT),
+    policies.UCBE(90, 2.0, UNIT),
+    policies.AdaptiveUCBE(90, reward_range=UNIT),
+    policies.UCB1(90, reward_range=UNIT),
+    policies.UCBV(90, reward_range=UNIT),
+    policies.MOSS(90, UNIT),
+    policies.EXP3(90, reward_range=UNIT),
+    policies.GapE(90, 1.0, UNIT),
+    policies.GapEV(90, 0.3, UNIT),
+    policies.AdaptiveGapEV(90, reward_range=UNIT),
+    policies.UGapEb(90, 1.0, reward_range=UNIT),
+    policies.UGapEb(90, 1.0, "bernstein", UNIT),
+    policies.UGapEc(0.0, max_pulls=90, reward_range=UNIT),
+    policies.LUCB(max_pulls=90, reward_range=UNIT),
+    policies.LilUCB(max_pulls=90, reward_range=UNIT),
 ]
 
 
@@ -83,6 +67,6 @@ def test_pulls_in_flight_are_different_and_keep_to_the_budget(policy: Any, windo
 def test_the_first_arm_told_does_not_get_all_pulls_in_flight() -> None:
     """It is the only one with an index, and so would look like the one that is pulled most."""
     rewards = np.repeat([[0.1], [0.9], [0.1]], 200, axis=1)
-    pulls, best = search(LilUCB(max_pulls=90, reward_range=UNIT), rewards, window=50)
+    pulls, best = search(policies.LilUCB(max_pulls=90, reward_range=UNIT), rewards, window=50)
     assert best == 1
     assert [pull.arm for pull in pulls[:6]] != [0, 1, 2, 0, 0, 0]

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import loguniform, uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
@@ -18,31 +16,6 @@ from sklearn.pipeline import make_pipeline
 
 from search.common import SEARCHES, data, small
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.search.preparing._space import _draw_indices
-
-
-@given(
-    size=st.integers(1, 30),
-    n_of_bracket=st.lists(st.integers(1, 40), min_size=1, max_size=6),
-    seed=st.integers(0, 99),
-    n_first=st.integers(0, 3),
-)
-def test_no_place_twice_in_a_bracket_nor_again_before_all_were_used(
-    size, n_of_bracket, seed, n_first
-):
-    n_first = min(n_first, size, sum(n_of_bracket))
-    drawn = _draw_indices(size, n_first, n_of_bracket, np.random.RandomState(seed))
-    assert set(range(n_first)) <= set(drawn)
-    count = np.zeros(size, dtype=int)
-    for n in n_of_bracket:
-        bracket, drawn = drawn[: min(n, size)], drawn[min(n, size) :]
-        assert len(set(bracket)) == len(bracket) == min(n, size)
-        np.add.at(count, bracket, 1)
-        assert count.max() <= 1 or count.min() >= 1
-        if n >= size:
-            assert bracket == list(range(size)), "in its own order"
-    assert drawn == []
-
 
 # --------------------------------------------------------------------------- huge grids
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from search.common import SEARCHES, Known, data, numbered, small
+from search.common import SEARCHES, Known, data, small
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 pytestmark = pytest.mark.filterwarnings(
@@ -29,58 +25,6 @@ def refuse_large(estimator, X, y):
 
 
 # ------------------------------------------------------------------------- promotions
-
-
-def rebuilt(history: pd.DataFrame) -> dict[tuple[int, int, int], list[int]]:
-    """Return who should be on each rung: the best of the rung before, as many as went on."""
-    means = history.groupby(["loop", "bracket", "rung", "candidate"])["test_score"].agg(
-        lambda scores: scores.mean(skipna=False)
-    )
-    expected = {}
-    for key in {index[:3] for index in means.index}:
-        loop, bracket, rung = key
-        if rung == 0:
-            continue
-        before, now = means.loc[(loop, bracket, rung - 1)], means.loc[key]
-        # If none has a score, they go on in the order of their numbers.
-        known = before.dropna() if before.notna().any() else before.fillna(0)
-        ordered = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))
-        expected[key] = sorted(candidate for candidate, _ in ordered[: len(now)])
-    return expected
-
-
-class Among:
-    """A distribution of few values, so that there are ties."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def rvs(self, random_state=None):
-        return self.values[random_state.randint(len(self.values))]
-
-
-@settings(max_examples=12, deadline=None)
-@given(
-    values=st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4, np.nan]), min_size=1, max_size=9),
-    nan_below=st.sampled_from([0, 30, 80]),
-    n_loops=st.integers(1, 2),
-    seed=st.integers(0, 3),
-)
-def test_promotions_of_hyperband(values, nan_below, n_loops, seed):
-    """Ties, values without a score, and those without one on few rows."""
-    search = HyperbandSearchCV(
-        Known(nan_below=nan_below), {"value": Among(values)}, cv=KFold(2), min_resources=12,
-        n_candidates=17, n_loops=n_loops, random_state=seed, refit=False,
-    )  # fmt: skip
-    with suppress(ValueError):  # where nobody has a score
-        search.fit(*numbered(216))
-    history, table = search.history_, search.cv_results_
-    own = pd.DataFrame(table).assign(loop=table.get("loop", 0))
-    in_table = own.groupby(["loop", "bracket", "iter"])["candidate"].apply(sorted).to_dict()
-    for place, expected in rebuilt(history).items():
-        assert in_table[place] == expected
-    n_rungs = history.groupby(["loop", "bracket"])["rung"].nunique().tolist()
-    assert len(rebuilt(history)) == sum(n_rungs) - len(n_rungs)
 
 
 # -------------------------------------------------------------------------- outcomes
