@@ -64,7 +64,6 @@ POLICIES: dict[str, str] = {
 """Names and classes of the policies that need only a number of fits or a confidence."""
 POINT_POLICIES: dict[str, str] = {"hoo": "HOO"}
 """Policies that create their candidates during the search, from continuous distributions."""
-RETIRED = ("timed_halving", "incumbent_race")
 EXAMPLE_FITS = 1000
 NAMES = (*POLICIES, *POINT_POLICIES)
 UNIT_SCORES = re.compile(
@@ -438,7 +437,7 @@ def description_of(policy: str | Policy) -> PolicyDescription:
             raise ValueError(
                 f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object from "
                 f"sklearn_halving.policies, such as Hyperband(factor=4); got {policy!r}."
-                f"{' Use budgeted_race.' * (policy in RETIRED)}"
+                f"{' Use budgeted_race.' * (policy in ('timed_halving', 'incumbent_race'))}"
             )
         policy = policy_by_name(policy, 2, EXAMPLE_FITS, None)
     try:
