@@ -16,7 +16,6 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._counts import (
@@ -286,7 +285,7 @@ class AdaptiveSearchCV(BaseSearch):
         wanted = min(self.n_candidates or FEW_FULL_FITS, most, space.size or most)
         if n_fits < wanted:
             warn_user(
-                f"n_fits={n_fits} is too few to try {counted(wanted, 'candidate')}. Set n_fits, "
+                f"n_fits={n_fits} is too few to try {wanted} candidates. Set n_fits, "
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
             )
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)

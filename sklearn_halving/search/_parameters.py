@@ -124,8 +124,7 @@ def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
         for name in params.keys() - {*signature(init).parameters}:
             others = [search for search, names in _with_parameters.items() if name in names]
             hint = f"it is a parameter of {', '.join(others)}" if others else ""
-            hint = OTHER_NAMES.get(f"{own}.{name}", OTHER_NAMES.get(name, hint))
-            if hint:
+            if hint := OTHER_NAMES.get(f"{own}.{name}") or OTHER_NAMES.get(name, hint):
                 raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
         init(self, *args, **params)
 

@@ -414,7 +414,7 @@ class Equal(Constant):
 @pytest.mark.parametrize("seed", [None, 0, 1])
 @parametrize_searches
 def test_the_first_of_equal_candidates_wins_as_in_grid_search(search_class, seed):
-    X, y = make_classification(600, 10, random_state=0)
+    X, y = make_classification(600, 10, n_informative=5, random_state=0)
     grid = {"value": [3, 1, 2, 0, 7, 5], "other": [2, 1, 0]}
     search = search_class(Equal(), grid, random_state=seed).fit(X, y)
     assert search.cv_results_["candidate"][search.best_index_] == 0
