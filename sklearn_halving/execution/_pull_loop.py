@@ -144,7 +144,10 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         is_main = threading.current_thread() is threading.main_thread()
-        for number in signal.valid_signals() if is_main else ():
+        numbers = signal.valid_signals() if is_main else set()
+        if hasattr(signal, "SIGALRM") and not signal.getitimer(signal.ITIMER_REAL)[0]:
+            numbers.discard(signal.SIGALRM)  # an alarm that a fit sets is its own
+        for number in numbers:
             handler = signal.getsignal(number)
             if callable(handler):
                 is_ctrl_c = number == signal.SIGINT and handler is signal.default_int_handler
