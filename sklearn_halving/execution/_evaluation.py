@@ -5,21 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Number
 from traceback import format_exc
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from joblib.logger import short_format_time
+from sklearn.base import clone
 
 from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
     method_params,
     named_scorers,
+    num_samples,
     propagated_callbacks,
     safe_split,
 )
@@ -34,36 +36,16 @@ from sklearn_halving.execution._types import (
     Scores,
 )
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.resources._boosters import evaluated_on, rounds_found, stops_early
-from sklearn_halving.resources._fitting import all_params, cloned, set_params
+from sklearn_halving.resources._boosters import (
+    EvaluatedBooster,
+    evaluated_on,
+    rounds_found,
+    stops_early,
+)
+from sklearn_halving.resources._fitting import SplitData
 
 WIDTH = 80
 """Of the lines that workers write if ``verbose > 1``."""
-
-
-@dataclass
-class Part:
-    """The data and the parameters of one side of a split."""
-
-    X: object
-    y: object
-    params: Params
-
-
-class Fit(NamedTuple):
-    """The training of a pull: the model, and the outcome, which has no scores yet.
-
-    ``rows`` are those on which it was fitted, and ``held_out`` says whether others were held out.
-    ``stop`` says whether a callback requests the end of the search. ``train`` is the data, kept
-    only if the training rows are scored too.
-    """
-
-    estimator: Estimator
-    outcome: Outcome
-    rows: Rows
-    held_out: bool
-    stop: bool
-    train: Part | None
 
 
 def evaluate(task: EvaluationTask, job: Job) -> Result:
@@ -71,19 +53,31 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
 
     If the fit fails, the scores are ``error_score``.
     """
-    pull = job.pull
-    fold = task.splits.fold(pull.repetition)
+    pull, fold = job.pull, task.splits.fold(job.pull.repetition)
     if task.verbose > 9:
         start = _head(task, pull, "START") + _params_text(task, pull)
         write_line(start.ljust(WIDTH, "."))
-    fit = _train(task, job, fold)
-    is_fitted = fit.outcome.error is None
-    outcome = _scored(task, fit, fold) if is_fitted else fit.outcome
+    model: Estimator = job.model
+    if model is None:
+        model = arm_estimator(task, task.candidates[pull.arm], pull.level, fold)
+    all_rows = fold.train_rows(pull.level)
+    rows, held_out = _hold_out(task, pull, model, all_rows)
+    train = _selected(task, model, rows, None, task.fit_params)
+    started, clock = time.time(), time.perf_counter()
+    model, error, stop = _trained(task, job, model, train, held_out)
+    times = started, time.perf_counter() - clock
+    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), times, error)
+    if error is None:
+        if held_out is not None:
+            outcome = replace(outcome, n_rounds=rounds_found(model))
+        if not task.return_train_score:
+            train = SplitData(None, None, {})  # released before the test rows are copied
+        outcome = _scored(task, outcome, model, (rows, fold.test_rows()), train)
     _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and not fit.held_out and is_fitted
-    can_continue = keep and task.resource.can_continue(fit.estimator)
-    return Result(outcome, fit.estimator if can_continue else None, fit.stop)
+    keep = job.keep_model and held_out is None and error is None
+    can_continue = keep and task.resource.can_continue(model)
+    return Result(outcome, model if can_continue else None, stop)
 
 
 def failed_result(
@@ -136,16 +130,16 @@ def arm_estimator(
 
     It is seeded for the rows of a fold.
     """
-    estimator = cloned(task.estimator)
+    estimator = clone(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
-    set_params(estimator, {name: cloned(value) for name, value in params.items()})
-    set_params(estimator, task.resource.rescaled(estimator, level, task.max_level))
-    given, changed = all_params(estimator), {}
+    estimator.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+    estimator.set_params(**task.resource.rescaled(estimator, level, task.max_level))
+    given, changed = estimator.get_params(), {}
     if task.seed is not None and fold is not None:
         changed = _random_states(given, task.seed, params, fold)
     if task.n_threads is not None:
         changed |= limited_n_jobs(estimator, given, task.n_threads)
-    set_params(estimator, changed)
+    estimator.set_params(**changed)
     return estimator
 
 
@@ -169,9 +163,9 @@ def _random_states(
     return dict(zip(unset, numbers.tolist(), strict=True))
 
 
-def _part(
+def _selected(
     task: EvaluationTask, estimator: Estimator, rows: Rows, train_rows: Rows | None, params: Params
-) -> Part:
+) -> SplitData:
     """Select rows of the data and of the parameters that have one entry per row."""
     X, y = task.X, task.y
     # Plain arrays are faster by far. A square one may be a precomputed kernel.
@@ -180,19 +174,19 @@ def _part(
         X, y = _taken(X, rows), None if y is None else _taken(y, rows)
     else:
         X, y = safe_split(estimator, X, y, rows, train_rows)
-    return Part(X, y, method_params(task.X, params=params, indices=rows) if params else {})
+    return SplitData(X, y, method_params(task.X, params=params, indices=rows) if params else {})
 
 
 def _hold_out(
     task: EvaluationTask, pull: Pull, estimator: Estimator, rows: Rows
-) -> tuple[Rows, Part | None]:
-    """Return the rows to fit on, and the part on which early stopping is evaluated, if any."""
+) -> tuple[Rows, SplitData | None]:
+    """Return the rows to fit on, and those on which early stopping is evaluated, if any."""
     if task.held_out is None or not stops_early(estimator, task.fit_params):
         return rows, None
     fit_rows, held_out = task.held_out.cut(pull.repetition, rows)
     if len(held_out) == 0:
         return rows, None
-    return fit_rows, _part(task, estimator, held_out, fit_rows, task.fit_params)
+    return fit_rows, _selected(task, estimator, held_out, fit_rows, task.fit_params)
 
 
 def _taken(array: Any, rows: Rows) -> Any:
@@ -200,34 +194,36 @@ def _taken(array: Any, rows: Rows) -> Any:
     return array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
 
 
-def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
-    """Train on the rows of a fold, up to the level of the pull."""
+def _trained(
+    task: EvaluationTask, job: Job, model: Estimator, train: SplitData, held_out: SplitData | None
+) -> tuple[Estimator, str | None, bool]:
+    """Train up to the level of the pull.
+
+    Returns
+    -------
+    model, error, stop
+        The model, the traceback if the training failed, and whether a callback requests the end
+        of the search.
+    """
     pull, context, error, stop = job.pull, job.context, None, False
-    estimator: Estimator = job.model
-    if estimator is None:
-        estimator = arm_estimator(task, task.candidates[pull.arm], pull.level, fold)
-    all_rows = fold.train_rows(pull.level)
-    rows, held_out = _hold_out(task, pull, estimator, all_rows)
-    part = _part(task, estimator, rows, None, task.fit_params)
-    data = {"X": part.X, "y": part.y, "metadata": callback_metadata(part.params)}
+    data = {"X": train.X, "y": train.y, "metadata": callback_metadata(train.params)}
     # Steps of a pipeline that have been fitted are not fitted again. Callbacks follow every step.
     cache = task.step_cache if job.model is None and context is None else None
-    key = (pull.repetition, len(rows), held_out is not None)
-    started, clock = time.time(), time.perf_counter()
+    key = (pull.repetition, num_samples(train.X), held_out is not None)
     try:
         with (
             no_exit(),
-            propagated_callbacks(context, estimator),
-            nullcontext() if cache is None else cache.memory_of(estimator, key),
-            _evaluated_on(estimator, held_out),
+            propagated_callbacks(context, model),
+            nullcontext() if cache is None else cache.memory_of(model, key, train.X),
+            evaluated_on(held_out, model) as model,
         ):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)
             # A resource may return a different object.
             levels = (0, *job.levels, pull.level)
             for previous_level, level in pairwise(levels if job.model is None else levels[-2:]):
-                estimator = task.resource.train(
-                    estimator, part.X, part.y, level, previous_level, part.params
+                model = task.resource.train(
+                    model, train.X, train.y, level, previous_level, train.params
                 )
     except Exception:
         if task.error_score == "raise":
@@ -236,27 +232,29 @@ def _train(task: EvaluationTask, job: Job, fold: Fold) -> Fit:
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
-    times = started, time.perf_counter() - clock
-    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), times, error)
-    if held_out is not None and error is None:
-        outcome = replace(outcome, n_rounds=rounds_found(estimator))
-    # The copy of the training rows is released before the test rows are copied.
-    kept = part if task.return_train_score else None
-    return Fit(estimator, outcome, rows, held_out is not None, stop, kept)
+    return model.step if isinstance(model, EvaluatedBooster) else model, error, stop
 
 
-def _scored(task: EvaluationTask, fit: Fit, fold: Fold) -> Outcome:
-    """Score a model on the test rows and, if asked for, on the rows on which it was fitted."""
+def _scored(
+    task: EvaluationTask,
+    outcome: Outcome,
+    model: Estimator,
+    rows: tuple[Rows, Rows],
+    train: SplitData,
+) -> Outcome:
+    """Score a model on the test rows and, if asked for, on the data it was fitted on.
+
+    ``rows`` are the rows on which it was fitted, and the test rows.
+    """
     clock = time.perf_counter()
     errors: list[str] = []
-    test = _part(task, fit.estimator, fold.test_rows(), fit.rows, task.score_params)
-    scores: dict[str, Any] = {"test_scores": scores_of(task, fit.estimator, test, errors)}
-    if fit.train is not None:
-        params = method_params(task.X, params=task.score_params, indices=fit.rows)
-        train = replace(fit.train, params=params)
-        scores["train_scores"] = scores_of(task, fit.estimator, train, errors)
+    test = _selected(task, model, rows[1], rows[0], task.score_params)
+    scores: dict[str, Any] = {"test_scores": scores_of(task, model, test, errors)}
+    if task.return_train_score:
+        params = method_params(task.X, params=task.score_params, indices=rows[0])
+        scores["train_scores"] = scores_of(task, model, train._replace(params=params), errors)
     seconds, error = time.perf_counter() - clock, errors[0] if errors else None
-    return replace(fit.outcome, **scores, score_seconds=seconds, score_error=error)
+    return replace(outcome, **scores, score_seconds=seconds, score_error=error)
 
 
 @contextmanager
@@ -268,32 +266,25 @@ def no_exit() -> Iterator[None]:
         raise RuntimeError(f"The estimator or the scorer called sys.exit: {error!r}") from error
 
 
-def _evaluated_on(estimator: Estimator, held_out: Part | None) -> AbstractContextManager[None]:
-    """Return a context in which early stopping is evaluated on rows that are held out."""
-    if held_out is None:
-        return nullcontext()
-    weights = [v for name, v in held_out.params.items() if name.endswith("sample_weight")]
-    return evaluated_on(estimator, held_out.X, held_out.y, weights[0] if weights else None)
-
-
 def callback_metadata(params: Params) -> Params | None:
     """Return the fit parameters that scikit-learn's callbacks get."""
     weights = params.get("sample_weight")
     return None if weights is None else {"sample_weight": weights}
 
 
-def scores_of(task: EvaluationTask, estimator: Estimator, part: Part, errors: list[str]) -> Scores:
+def scores_of(
+    task: EvaluationTask, estimator: Estimator, data: SplitData, errors: list[str]
+) -> Scores:
     """Score a fitted estimator.
 
     The tracebacks of scorers that raise are added to ``errors``, and are reported after the
     search. Scores that are not numbers raise a ValueError for any ``error_score``, as in
     GridSearchCV.
     """
-    data = (part.X,) if part.y is None else (part.X, part.y)
     is_single = named_scorers(task.scorer) is None
     try:
         with no_exit():
-            scores = task.scorer(estimator, *data, **part.params)
+            scores = task.scorer(estimator, *data.arrays, **data.params)
     except Exception:
         if task.error_score == "raise" or not is_single:
             raise

@@ -36,6 +36,7 @@ had outcomes at the start plus this many: the plan may be very large."""
 
 
 MESSAGE = b"\nStopping after the running fits. Press Ctrl-C again to stop immediately.\n"
+RESULTS_MESSAGE = b"\nMaking the results first. A third Ctrl-C stops without them.\n"
 STDERR = 2
 
 
@@ -45,10 +46,18 @@ class PullLog:
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
 
     def record(self, outcome: Outcome) -> None:
-        """Add an outcome; each pull is added once."""
-        self.outcomes[outcome.pull] = outcome
+        """Add an outcome; each pull is added once.
+
+        If ``scoring`` is a callable that returns a dict, only a fit that works tells the names of
+        the metrics. Those that failed before get them, too.
+        """
+        if not self.metrics and outcome.metrics:
+            self.metrics = outcome.metrics
+            self.outcomes = {p: o.with_metrics(self.metrics) for p, o in self.outcomes.items()}
+        self.outcomes[outcome.pull] = outcome.with_metrics(self.metrics)
 
 
 class PullObserver:
@@ -117,35 +126,59 @@ class ModelStore:
 
 
 class Interrupt:
-    """Sets ``is_requested`` at the first Ctrl-C and raises KeyboardInterrupt at the second.
+    """Handles signals during a search, in the main thread: no other can.
 
-    The handler is installed only in the main thread, because other threads cannot handle signals,
-    and only if Ctrl-C would raise KeyboardInterrupt. A handler that was set by the user or by an
-    outer search is kept.
+    The first Ctrl-C sets ``is_requested``. The second raises KeyboardInterrupt; while the results
+    are made, it takes a third. What a handler of the user raises, such as SystemExit at SIGTERM,
+    ends the search: a fit, in which it is raised, would take it for an error of its own. While
+    the results are made, such handlers wait.
     """
 
     def __init__(self) -> None:
         self.is_requested = False
-        self._former: Callable[[int, FrameType | None], object] | int | None = None
+        self.makes_results = False
+        self.raised: BaseException | None = None
+        """What a handler of the user has raised."""
+        self._n_presses = 0
+        self._former: dict[int, Any] = {}
+        self._late: list[Callable[[], object]] = []
 
     def __enter__(self) -> Interrupt:
         is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._former = signal.signal(signal.SIGINT, self._note)
+        numbers = signal.valid_signals() if is_main else set()
+        if hasattr(signal, "SIGALRM") and not signal.getitimer(signal.ITIMER_REAL)[0]:
+            numbers.discard(signal.SIGALRM)  # an alarm that a fit sets is its own
+        for number in numbers:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                is_ctrl_c = number == signal.SIGINT and handler is signal.default_int_handler
+                self._former[number] = handler
+                signal.signal(number, self._press if is_ctrl_c else partial(self._call, handler))
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._former is not None:
-            signal.signal(signal.SIGINT, self._former)
-            self._former = None
+        while self._former:
+            signal.signal(*self._former.popitem())
+        while self._late:
+            self._late.pop(0)()
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.is_requested:
-            self.__exit__()
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        self._n_presses += 1
+        if self._n_presses > 1 + self.makes_results:
             raise KeyboardInterrupt
         self.is_requested = True
         with suppress(OSError):  # sys.stderr may be in use when the signal arrives
-            os.write(STDERR, MESSAGE)
+            os.write(STDERR, RESULTS_MESSAGE if self.makes_results else MESSAGE)
+
+    def _call(self, handler: Callable[..., object], number: int, frame: FrameType | None) -> None:
+        if self.makes_results:
+            self._late.append(partial(handler, number, frame))
+            return
+        try:
+            handler(number, frame)
+        except BaseException as error:
+            self.raised = error
+            raise
 
 
 @dataclass
@@ -156,20 +189,20 @@ class StopSignals:
     ----------
     deadline : float, default=inf
         Time of ``time.monotonic`` after which no pull starts.
-    interrupt : Interrupt or None, default=None
-        The handler of Ctrl-C.
+    interrupt : Interrupt, optional
+        The handler of signals.
     is_called_off : bool, default=False
         Whether an observer has requested to stop.
     """
 
     deadline: float = float("inf")
-    interrupt: Interrupt | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
     is_called_off: bool = False
 
     @property
     def reason(self) -> str | None:
         """The signal that stops the loop; None if there is none."""
-        if self.interrupt is not None and self.interrupt.is_requested:
+        if self.interrupt.is_requested:
             return "interrupt"
         if self.is_called_off:
             return "callback"
@@ -220,8 +253,8 @@ class PullLoop:
 
     Attributes
     ----------
-    stopped_by : {"policy", "time_budget", "interrupt", "callback", "error"}
-        The reason for the end of the loop.
+    stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
+        What stopped the loop; None while it runs, and after the policy has finished.
     n_replayed : int
         Number of pulls that were read from the journal.
     """
@@ -239,7 +272,7 @@ class PullLoop:
     signals: StopSignals = field(default_factory=StopSignals)
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
-    stopped_by: str = field(default="policy", init=False)
+    stopped_by: str | None = field(default=None, init=False)
     n_replayed: int = field(default=0, init=False)
     _open: dict[Pull, None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
@@ -275,6 +308,8 @@ class PullLoop:
             with suppress(Exception):
                 self._run()
             raise
+        finally:
+            self.signals.interrupt.makes_results = True
 
     def _run(self) -> None:
         while True:
@@ -283,10 +318,10 @@ class PullLoop:
                 while len(self._landed) < len(self._open) and self._wait():
                     pass
                 if len(self._landed) == len(self._open):
-                    self.stopped_by = "policy"
+                    self.stopped_by = None
                 return
             if not self._open:
-                if self.stopped_by != "policy":
+                if self.stopped_by is not None:
                     break
                 problem = "is not finished, but asks for no pull while none is running"
                 raise RuntimeError(f"{self.policy!r} {problem}: an error in the policy.")
@@ -297,7 +332,7 @@ class PullLoop:
 
     def _decide(self) -> bool:
         """Tell outcomes and ask for pulls; return whether the policy is finished."""
-        if self.stopped_by == "policy" and self._must_wait() and self._room() <= 0:
+        if self.stopped_by is None and self._must_wait() and self._room() <= 0:
             return False  # to limit the threads for nothing would take time
         # BLAS gets one thread, unless that could slow down fits in threads of this process.
         with nullcontext() if self.executor.uses_threads else one_blas_thread():
@@ -330,7 +365,11 @@ class PullLoop:
         is_late = self.stopped_by == "time_budget" and self._has_full_fit
         gives_up = is_late and self.executor.can_abandon
         patience = min(PATIENCE, max(0.0, self.signals.deadline - time.monotonic()))
-        results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
+        try:
+            results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
+        finally:
+            if (raised := self.signals.interrupt.raised) is not None:
+                raise raised
         for result in results:
             self._land(result)
         if gives_up:
@@ -347,11 +386,11 @@ class PullLoop:
 
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
-        if self.stopped_by == "policy":
-            self.stopped_by = self.signals.reason or "policy"
-            if self.stopped_by != "policy":
+        if self.stopped_by is None:
+            self.stopped_by = self.signals.reason
+            if self.stopped_by is not None:
                 self.executor.stop()
-        return self.stopped_by != "policy"
+        return self.stopped_by is not None
 
     def _ask(self) -> None:
         """Ask for pulls until there is no room or the policy needs rewards first.
@@ -366,12 +405,12 @@ class PullLoop:
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
-            if self.stopped_by != "policy":
+            if self.stopped_by is not None:
                 return
 
     def _room(self) -> int:
         """Return the number of pulls that may be requested."""
-        is_stopped = self.stopped_by != "policy"
+        is_stopped = self.stopped_by is not None
         if self.window is not None:
             most = self.window - len(self._open)
         elif is_stopped:  # pulls that are not in the journal may come before those that are
@@ -436,7 +475,7 @@ class PullLoop:
             if first in self._landed:
                 self._tell_pulls([first])
         elif (
-            self.stopped_by != "policy"
+            self.stopped_by is not None
             or self.executor.room > 0
             or len(self._landed) == len(self._open)
         ):

@@ -55,8 +55,8 @@ class StepCache:
         return StepCache, (self.max_bytes,)
 
     @contextmanager
-    def memory_of(self, estimator: Any, rows: Key) -> Iterator[None]:
-        """Cache the steps of a pipeline while it is fitted on the rows with this key.
+    def memory_of(self, estimator: Any, rows: Key, X: object) -> Iterator[None]:
+        """Cache the steps of a pipeline while it is fitted on ``X``, the rows with this key.
 
         Other estimators, and pipelines with a memory of their own or with ``verbose``, are
         fitted as usual.
@@ -64,7 +64,7 @@ class StepCache:
         if type(estimator) is not Pipeline or estimator.memory is not None or estimator.verbose:
             yield
             return
-        estimator.memory = _Memory(self, rows)
+        estimator.memory = _Memory(self, rows, X)
         try:
             yield
         finally:
@@ -109,13 +109,11 @@ class StepCache:
 class _Memory:
     """The memory of a pipeline during one fit."""
 
-    def __init__(self, steps: StepCache, rows: Key) -> None:
+    def __init__(self, steps: StepCache, rows: Key, X: object) -> None:
         self._steps = steps
         self._rows = rows
+        self._X = X
         self._key: Key | None = rows
-
-    def __sklearn_clone__(self) -> None:
-        """Return None, because a clone of the pipeline is fitted on other rows."""
 
     def cache(self, function: Callable[..., Any], **_: object) -> Callable[..., Any]:
         """Return the function that fits a step, with a cache. Called once for each fit."""
@@ -125,7 +123,10 @@ class _Memory:
     def _fit_transform(
         self, function: FitTransform, step: Estimator, X: object, y: object, **options: Any
     ) -> tuple[Output, Estimator]:
-        # The input of a step is the output of all steps before it.
+        # The input of a step is the output of all steps before it. That of the first one tells
+        # whether it is the pipeline itself, and not a clone on other rows.
+        if self._key == self._rows and X is not self._X:
+            self._key = None
         params: dict[str, object] = options.get("params") or {}  # for the ``fit`` of the step
         has_params = options.get("weight") is not None or any(params.values())
         digest = None if has_params else self._steps.digest(step)

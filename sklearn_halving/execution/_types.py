@@ -6,8 +6,10 @@ in `sklearn_halving.splits`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,6 +242,21 @@ class Outcome:
     """The time budget when the pull returned, if the policy plans by it; else None."""
     levels: tuple[int, ...] = ()
     """The levels to which the model was trained, if it can be trained further; else empty."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics; empty if there is only one, or if all scores are missing."""
+        sides = (self.test_scores, self.train_scores)
+        return next((list(scores) for scores in sides if isinstance(scores, dict)), [])
+
+    def with_metrics(self, metrics: Sequence[str]) -> Outcome:
+        """Return an outcome in which an error score, a number, is that of each metric, if any."""
+        changed: dict[str, Any] = {
+            side: dict.fromkeys(metrics, scores)
+            for side in ("test_scores", "train_scores")
+            if isinstance(scores := getattr(self, side), Number)
+        }
+        return replace(self, **changed) if metrics and changed else self
 
 
 @dataclass(frozen=True)

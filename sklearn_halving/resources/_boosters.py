@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import (
-    TrainingData,
+    SplitData,
     class_names,
     fit,
     last_step,
+    prefix_of_last_step,
     to_last_step,
 )
 
@@ -67,12 +68,12 @@ def adds_trees_exactly(step: Any, parameter: str, library: Library) -> bool:
     return has_rate and not is_encoded
 
 
-def add_trees(step: Any, data: TrainingData, parameter: str, level: int, more: int) -> Estimator:
+def add_trees(step: Any, data: SplitData, parameter: str, level: int, more: int) -> Estimator:
     """Return a boosted model with ``more`` trees, and its parameter set to ``level``."""
     library = boosting_library(step)
     start = {"xgb_model": step.get_booster()} if library == "xgboost" else {"init_model": step}
     longer = clone(step).set_params(**{parameter: more})
-    fit(longer, data._replace(fit_params=data.fit_params | start))
+    fit(longer, data._replace(params=data.params | start))
     if library == "lightgbm":
         longer.set_params(**{parameter: level})
     elif library == "xgboost":
@@ -96,38 +97,63 @@ def stops_early(estimator: Estimator, fit_params: Params) -> bool:
     return is_asked or any(type(callback).__name__ in _CALLBACKS for callback in callbacks)
 
 
-@contextmanager
-def evaluated_on(estimator: Estimator, X: object, y: object, weight: object) -> Iterator[None]:
-    """Pass an evaluation set to the ``fit`` of a booster.
+class EvaluatedBooster:
+    """A booster whose ``fit`` gets an evaluation set; in all else, it is the booster itself.
 
-    In a pipeline, the fitted earlier steps transform the rows first. They are fitted when the
-    ``fit`` of the last step is called, so this method is replaced in the meantime.
+    In a pipeline, it takes the place of the last step: only when that is fitted are the earlier
+    steps ready to transform the rows.
     """
-    step: Any = last_step(estimator)
-    library, own_fit = boosting_library(step), step.fit
 
-    def fit(X_train: object, y_train: object, **params: object) -> object:
-        X_held_out = to_last_step(estimator, TrainingData(X, None, {}), first=False)[1].X
-        evaluation: Params = {"eval_set": [(X_held_out, y)]}
-        if library == "lightgbm" and "eval_X" in signature(own_fit).parameters:
-            evaluation = {"eval_X": (X_held_out,), "eval_y": (y,)}  # since LightGBM 4.7
-        if library == "xgboost":
-            evaluation["verbose"] = False  # it prints a line for every round by default
-        if weight is not None and library == "catboost":
-            from catboost import Pool
+    def __init__(self, step: Any, pipeline: Estimator, held_out: SplitData) -> None:
+        self.step = step
+        self._pipeline = pipeline
+        self._held_out = held_out
 
-            columns = step.get_params().get("cat_features")
-            evaluation["eval_set"] = Pool(X_held_out, y, weight=weight, cat_features=columns)
-        elif weight is not None:
-            name = "eval_sample_weight" if library == "lightgbm" else "sample_weight_eval_set"
-            evaluation[name] = [weight]
-        return own_fit(X_train, y_train, **{**evaluation, **params})
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
 
-    step.fit = fit
+    def fit(self, X: object, y: object, **params: object) -> EvaluatedBooster:
+        """Fit the booster; parameters of the user win over the evaluation set."""
+        held_out = self._held_out
+        rows = to_last_step(self._pipeline, held_out._replace(y=None, params={}), first=False)[1].X
+        weights = [v for k, v in held_out.params.items() if k.endswith("sample_weight")]
+        evaluation = _evaluation_params(self.step, rows, held_out.y, *weights[:1])
+        self.step.fit(X, y, **{**evaluation, **params})
+        return self
+
+
+def _evaluation_params(step: Any, X: object, y: object, weight: object = None) -> Params:
+    """Return the parameters of ``fit`` that give a booster an evaluation set."""
+    library = boosting_library(step)
+    evaluation: Params = {"eval_set": [(X, y)]}
+    if library == "lightgbm" and "eval_X" in signature(step.fit).parameters:
+        evaluation = {"eval_X": (X,), "eval_y": (y,)}  # since LightGBM 4.7
+    if library == "xgboost":
+        evaluation["verbose"] = False  # it prints a line for every round by default
+    if weight is not None and library == "catboost":
+        from catboost import Pool
+
+        columns = step.get_params().get("cat_features")
+        evaluation["eval_set"] = Pool(X, y, weight=weight, cat_features=columns)
+    elif weight is not None:
+        name = "eval_sample_weight" if library == "lightgbm" else "sample_weight_eval_set"
+        evaluation[name] = [weight]
+    return evaluation
+
+
+@contextmanager
+def evaluated_on(held_out: SplitData | None, estimator: Estimator) -> Iterator[Estimator]:
+    """Yield the estimator with a booster that is evaluated on held-out rows, if there are any."""
+    if held_out is None:
+        yield estimator
+        return
+    step, path = last_step(estimator), prefix_of_last_step(estimator).removesuffix("__")
+    booster = EvaluatedBooster(step, estimator, held_out)
     try:
-        yield
+        yield estimator.set_params(**{path: booster}) if path else booster
     finally:
-        del step.fit
+        if path:
+            estimator.set_params(**{path: step})
 
 
 def rounds_found(estimator: Estimator) -> int | None:

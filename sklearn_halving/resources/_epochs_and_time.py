@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import (
-    TrainingData,
+    SplitData,
     check_not_searched,
     class_names,
     is_replaced,
@@ -99,13 +99,13 @@ class PartialFit(OfClasses):
         return not self.rescale and has_epochs and keeps_training_rows(estimator)
 
     def _train_to(
-        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
+        self, estimator: Estimator, data: SplitData, level: int, previous_level: int
     ) -> Estimator:
         """Run the missing epochs."""
         step, step_data = to_last_step(estimator, data, first=previous_level == 0)
         for epoch in range(previous_level, level):
             classes = self._classes_for(step, step_data.y) if epoch == 0 else {}
-            step.partial_fit(*step_data.arrays, **(classes | step_data.fit_params))
+            step.partial_fit(*step_data.arrays, **(classes | step_data.params))
         return estimator
 
     def _classes_for(self, step: Any, y: object) -> Params:
@@ -200,7 +200,7 @@ class FitTime(OfClasses):
         return has_steps and not self.rescale
 
     def _train_to(
-        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
+        self, estimator: Estimator, data: SplitData, level: int, previous_level: int
     ) -> Estimator:
         """Train for the time between the two levels, in steps of doubling size."""
         self.check(estimator, frozenset())  # a candidate may have replaced the last step
@@ -213,7 +213,7 @@ class FitTime(OfClasses):
         seconds = (level - previous_level) * MILLISECOND
         begin, end, step = perf_counter(), 0.0, 1
         while step > 0:
-            estimator = steps.train(estimator, data.X, data.y, done + step, done, data.fit_params)
+            estimator = steps.train(estimator, data.X, data.y, done + step, done, data.params)
             now = perf_counter() - begin
             per_unit, end, done = (now - end) / step, now, done + step
             affordable = int((seconds - end) / max(per_unit, 1e-9))

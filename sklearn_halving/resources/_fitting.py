@@ -1,9 +1,4 @@
-"""How resources set, clone, check and fit an estimator, alone or as the last step of a pipeline.
-
-scikit-learn's ``get_params`` inspects the signature in every call, and ``set_params`` and
-``clone`` call it, which is noticeable for fits of a millisecond. `all_params`, `set_params` and
-`cloned` need it only for estimators with parts, such as pipelines, or with methods of their own.
-"""
+"""How resources check and fit an estimator, alone or as the last step of a pipeline."""
 
 from __future__ import annotations
 
@@ -12,61 +7,19 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_halving._typing import Estimator, Params
 
-_IMMUTABLE = (int, float, str, bool, type(None), np.generic)
-_METHODS = ("get_params", "set_params", "__sklearn_clone__", "__getstate__", "__setattr__")
-_USUAL_METHODS = [(name, getattr(BaseEstimator, name)) for name in _METHODS]
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
 _CROSS_FITTED = {
     *("TargetEncoder", "StackingClassifier", "StackingRegressor"),
     *("LeaveOneOutEncoder", "CatBoostEncoder"),
 }
-
-
-def all_params(estimator: Estimator) -> Params:
-    """Return the same as ``estimator.get_params(deep=True)`` of an unfitted estimator."""
-    return vars(estimator) if _is_simple(estimator) else estimator.get_params()
-
-
-def set_params(estimator: Estimator, params: Params) -> None:
-    """Do the same as ``estimator.set_params(**params)``."""
-    if _is_simple(estimator) and params.keys() <= vars(estimator).keys():
-        vars(estimator).update(params)
-    elif params:  # a fitted model of CatBoost refuses even none
-        estimator.set_params(**params)
-
-
-def cloned(value: Any) -> Any:
-    """Return the same as ``clone(value, safe=False)`` of an unfitted estimator or parameter."""
-    if isinstance(value, _IMMUTABLE):
-        return value
-    if not _is_simple(value):
-        return clone(value, safe=False)
-    cls: Any = type(value)
-    copied = cls.__new__(cls)
-    vars(copied).update(vars(value))
-    return copied
-
-
-def _is_simple(estimator: object) -> bool:
-    """Return whether an estimator is nothing but immutable parameters, kept as usual."""
-    cls = type(estimator)  # loops, because generators would take twice as long
-    for name, usual in _USUAL_METHODS:
-        if getattr(cls, name, None) is not usual:
-            return False
-    for name, value in vars(estimator).items():
-        # Parameters that are properties, and what is fitted, have underscores.
-        if not isinstance(value, _IMMUTABLE) or "_" in (name[0], name[-1]):
-            return False
-    return True
 
 
 def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
@@ -116,31 +69,29 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-class TrainingData(NamedTuple):
-    """The training rows, their targets, and the fit parameters."""
+class SplitData(NamedTuple):
+    """The rows of one side of a split, their targets, and the parameters to fit or score with."""
 
     X: object
     y: object
-    fit_params: Params
+    params: Params
 
     @property
     def arrays(self) -> tuple[object, ...]:
-        """What a fit gets first. As in scikit-learn's searches, ``y`` is left out if None."""
+        """What a fit or a scorer gets first, as in scikit-learn without ``y`` if it is None."""
         return (self.X,) if self.y is None else (self.X, self.y)
 
 
-def fit(estimator: Estimator, data: TrainingData) -> Estimator:
+def fit(estimator: Estimator, data: SplitData) -> Estimator:
     """Fit, and return the estimator."""
-    estimator.fit(*data.arrays, **data.fit_params)
+    estimator.fit(*data.arrays, **data.params)
     return estimator
 
 
-def refit(
-    estimator: Estimator, params: Params, data: TrainingData, *, is_fitted: bool
-) -> Estimator:
+def refit(estimator: Estimator, params: Params, data: SplitData, *, is_fitted: bool) -> Estimator:
     """Fit from scratch with some parameters. A fitted model remains as it is."""
     fresh = clone(estimator) if is_fitted else estimator
-    set_params(fresh, params)
+    fresh.set_params(**params)
     return fit(fresh, data)
 
 
@@ -190,9 +141,7 @@ def keeps_training_rows(estimator: Estimator) -> bool:
     return True
 
 
-def to_last_step(
-    estimator: Estimator, data: TrainingData, *, first: bool
-) -> tuple[Any, TrainingData]:
+def to_last_step(estimator: Estimator, data: SplitData, *, first: bool) -> tuple[Any, SplitData]:
     """Pass the data through the earlier steps, fitting them at the first level.
 
     Returns
@@ -214,7 +163,7 @@ def to_last_step(
             else:
                 X = _transformed(head, X, _params_of_head(head, "transform", fit_params))
         estimator, fit_params = estimator.steps[-1][1], step_params
-    return estimator, TrainingData(X, y, fit_params)
+    return estimator, SplitData(X, y, fit_params)
 
 
 def _transformed(head: Pipeline, X: object, params: Params) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from sklearn_halving.resources._boosters import (
     boosting_library,
 )
 from sklearn_halving.resources._fitting import (
-    TrainingData,
+    SplitData,
     check_not_searched,
     check_parameter,
     class_names,
@@ -31,7 +31,6 @@ from sklearn_halving.resources._fitting import (
     number_of,
     owner_of,
     refit,
-    set_params,
     to_last_step,
 )
 from sklearn_halving.resources._types import ContinuedResource, LevelRange, Rescale, Resource
@@ -46,7 +45,6 @@ _EPOCHS = _NEURAL_NETWORK | {
     *("SGDClassifier", "SGDRegressor", "SGDOneClassSVM", "Perceptron"),
     *("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
 }
-_UNITS_ASKED = "_halving_units_asked"
 _FRACTION = 1e-3
 """Unit of a float parameter."""
 
@@ -101,25 +99,20 @@ def has_stopped(step: Any, level: int) -> bool:
     """
     names = class_names(step)
     if names & _EPOCHS:
-        return bool(step.n_iter_ < getattr(step, _UNITS_ASKED, level))
+        return bool(step.n_iter_ < step.max_iter)  # what the last fit was asked for
     if names & _HISTOGRAM_BOOSTING and step.do_early_stopping_:
         return bool(step.n_iter_ < level) or _had_no_improvement(step)
     return False
 
 
 @contextmanager
-def _warm_start(step: Estimator, parameter: str, more: int, way: Way) -> Iterator[None]:
-    """Set the parameters for a fit that runs ``more`` iterations, and restore them afterwards."""
-    temporary: Params = {"warm_start": True} if way in ("total", "remaining") else {}
-    if way == "remaining":
-        temporary[parameter] = more
-        setattr(step, _UNITS_ASKED, more)
-    before = {name: getattr(step, name) for name in temporary}
+def _warm_start(step: Any) -> Iterator[None]:
+    """Set ``warm_start`` for a fit, and restore it afterwards."""
+    before = step.warm_start
     try:
-        set_params(step, temporary)
-        yield
+        yield step.set_params(warm_start=True)
     finally:
-        set_params(step, before)
+        step.set_params(warm_start=before)
 
 
 def _is_from_scikit_learn(step: Estimator) -> bool:
@@ -185,7 +178,8 @@ class Iterations(OfParameter, ContinuedResource):
     continuation : {"auto", "total", "remaining", "refit"}, default="auto"
         How a fitted estimator continues. ``"total"`` sets ``warm_start=True`` and the parameter
         to the level. ``"remaining"`` sets ``warm_start=True`` and the parameter to the number of
-        missing iterations. ``"refit"`` fits from scratch. ``"auto"`` chooses by estimator.
+        missing iterations, which it keeps. ``"refit"`` fits from scratch. ``"auto"`` chooses by
+        estimator.
     rescale : dict of str to {"inverse", "proportional"} or callable, default=None
         Parameters that depend on the number of iterations, as in `TrainingSize`. Every fit then
         starts from scratch, since a fitted model cannot change its parameters.
@@ -229,7 +223,7 @@ class Iterations(OfParameter, ContinuedResource):
         return self._way(estimator) != "refit"
 
     def _train_to(
-        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
+        self, estimator: Estimator, data: SplitData, level: int, previous_level: int
     ) -> Estimator:
         """Continue training if possible, else fit from scratch."""
         way, leaf = self._way(estimator), leaf_of(self.parameter)
@@ -246,9 +240,9 @@ class Iterations(OfParameter, ContinuedResource):
                 longer = add_trees(step, data, leaf, level, more)
                 place = self.parameter.rpartition("__")[0]
                 return estimator.set_params(**{place: longer}) if place else longer
-            set_params(step, {leaf: level})
             if not is_fitted or not has_stopped(step, previous_level):
-                with _warm_start(step, leaf, more, way):
+                step.set_params(**{leaf: more if way == "remaining" else level})
+                with nullcontext() if way == "add trees" else _warm_start(step):
                     fit(step if is_fitted else estimator, data)
         return estimator
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 from sklearn_halving._checks import CheckedFields, Rule, refuse_unless
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import (
-    TrainingData,
+    SplitData,
     is_replaced,
     number_of,
     refit,
@@ -156,7 +156,7 @@ class Resource(Protocol):
         trained. By default the estimator is fitted from scratch on the rows it is given, with
         the parameters of `params_at`.
         """
-        data = TrainingData(X, y, fit_params)
+        data = SplitData(X, y, fit_params)
         return refit(estimator, self.params_at(level), data, is_fitted=previous_level > 0)
 
 
@@ -167,7 +167,7 @@ class ContinuedResource(CheckedFields, Resource):
     """
 
     def _train_to(
-        self, estimator: Estimator, data: TrainingData, level: int, previous_level: int
+        self, estimator: Estimator, data: SplitData, level: int, previous_level: int
     ) -> Estimator:
         """Train up to ``level``, which is larger than ``previous_level``."""
         raise NotImplementedError
@@ -184,7 +184,7 @@ class ContinuedResource(CheckedFields, Resource):
         """Train up to ``level``; if ``previous_level`` is 0, from scratch."""
         if level <= previous_level:
             return estimator
-        return self._train_to(estimator, TrainingData(X, y, fit_params), level, previous_level)
+        return self._train_to(estimator, SplitData(X, y, fit_params), level, previous_level)
 
 
 def check_rescaled_names(rescale: Rescale, estimator: Estimator, searched: frozenset[str]) -> None:

@@ -296,7 +296,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 n_workers=run.n_workers,
             )
             loop.run()
-            run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by
+            run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by or "policy"
             if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
                 run.stopped_by = "time_budget"
             callbacks.end_search()

@@ -226,10 +226,7 @@ class Run:
     @property
     def metric(self) -> str:
         """The name of the metric that guides the search."""
-        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
-        # single number for all metrics.
-        scores = [outcome.test_scores for outcome in self.outcomes]
-        return self.reward.metric_of(next((s for s in scores if isinstance(s, dict)), scores[0]))
+        return self.reward.metric_of(self.outcomes[0].test_scores)
 
     def comparable_means(self, rows: ResultRows) -> Means:
         """Return the function that averages scores of candidates on different splits."""

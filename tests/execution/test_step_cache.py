@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
@@ -181,11 +181,11 @@ def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
     ],
 )
 def test_automatically_only_what_is_certain_to_be_deterministic(step, is_cached):
-    cache, steps = StepCache(), []
+    cache, steps, positive = StepCache(), [], abs(X)
     for _ in range(2):
         pipeline = make_pipeline(step, LogisticRegression())
-        with cache.memory_of(pipeline, (0, len(y))):
-            steps.append(pipeline.fit(abs(X), y).steps[0][1])
+        with cache.memory_of(pipeline, (0, len(y)), positive):
+            steps.append(pipeline.fit(positive, y).steps[0][1])
         assert pipeline.memory is None
     assert (steps[0] is steps[1]) == is_cached
 
@@ -196,7 +196,15 @@ def test_the_cache_is_bounded_and_stays_in_its_process():
         cache, steps = StepCache(max_bytes=max_bytes), []
         for split in (0, 1, 2, 3, 3):
             pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-            with cache.memory_of(pipeline, (split,)):
+            with cache.memory_of(pipeline, (split,), X):
                 steps.append(pipeline.fit(X, y)[0])
         assert (steps[-1] is steps[-2]) == expected
         assert len(pickle.dumps(cache)) < 1000
+
+
+def test_a_clone_that_is_fitted_on_other_rows_has_steps_of_its_own():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    with StepCache().memory_of(pipeline, (0,), X):
+        pipeline.fit(X, y)
+        half = clone(pipeline).fit(X[:120], y[:120])
+    assert half[0].n_samples_seen_ == 120

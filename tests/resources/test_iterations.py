@@ -128,6 +128,19 @@ def test_refit_starts_from_scratch(estimator):
     np.testing.assert_array_equal(output(continued), output(cold))
 
 
+def test_warm_start_is_put_back_after_a_failure(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    model.fit = lambda X, y: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        Iterations("max_iter").train(model, X, Y, 9, 3, {})
+    assert not model.warm_start
+
+
+def test_the_same_level_trains_nothing(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    assert Iterations("max_iter").train(model, X, Y, 3, 3, {}).seen_ == [(3, True)]
+
+
 def test_the_way_to_continue_can_be_said(counting_warm_start):
     model = climb(Iterations("max_iter", "total"), counting_warm_start(), [3, 9])
     assert [asked for asked, _ in model.seen_] == [3, 9]
@@ -144,7 +157,6 @@ def test_epochs_at_a_constant_rate_go_on_as_if_never_stopped(estimator):
     continued = climb(Iterations("max_iter"), estimator, [2, 6, 18])
     cold = clone(estimator).set_params(max_iter=18).fit(X, Y)
     np.testing.assert_allclose(continued.coef_, cold.coef_)
-    assert continued.max_iter == 18
 
 
 @pytest.mark.parametrize(
@@ -158,7 +170,6 @@ def test_a_converged_model_is_not_trained_on(estimator):
     for levels in ([stop + 1, 1000], [stop + 1, 2 * stop + 2, 1000]):
         continued = climb(Iterations("max_iter"), model, levels)
         np.testing.assert_array_equal(output(continued), output(cold))
-    assert continued.max_iter == 1000
 
 
 FORESTS = Iterations("n_estimators")

@@ -29,8 +29,8 @@ class Steady(Constant):
     log : str or None
     event : str or None
         What happens in fit number ``at`` of the log: "interrupt" and "interrupt twice" send
-        Ctrl-C to the search, "kill" ends its process, "error" raises an error, and "sleep" takes
-        ``seconds``.
+        Ctrl-C to the search, "terminate" sends it SIGTERM, "kill" ends its process, "error"
+        raises an error, and "sleep" takes ``seconds``.
     at : int
     seconds : float
         Duration of each fit, or of this fit only for "sleep".
@@ -64,6 +64,9 @@ class Steady(Constant):
 
     def _interrupt(self):
         os.kill(search_process(), signal.SIGINT)
+
+    def _terminate(self):
+        os.kill(search_process(), signal.SIGTERM)
 
     def _interrupt_twice(self):
         os.kill(search_process(), signal.SIGINT)

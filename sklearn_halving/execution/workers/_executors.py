@@ -4,7 +4,7 @@ Both executors have the methods ``submit`` and ``wait_any``, and the property ``
 number of further jobs that can be used now. The code that runs in a worker is in `_worker`.
 
 joblib's backends do not report that the scheduler of a cluster is gone: the tasks that were sent
-to it just never return. `BackendWatch` finds out.
+to it just never return. `ClusterWatch` finds out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Literal
@@ -50,14 +49,13 @@ LARGE_CHUNK = 2**17
 MAX_IN_VAIN = 5
 """Maximum number of losses of workers in a row without any pull that returns."""
 
-GRACE_SECONDS = 5.0
-"""A scheduler that cannot be reached for this long counts as gone. It may be restarting before."""
 ANSWER_SECONDS = 5.0
-"""Longest wait for an answer of the scheduler."""
-SILENT_SECONDS = 60.0
-"""After this time without an answer of the scheduler, a warning says so."""
+"""Longest wait for an answer of the scheduler of Dask."""
+SILENT_SECONDS = 300.0
+"""After this time without a fit that returns from a cluster, a warning says so."""
 CONNECT_SECONDS = 1.0
-"""Longest wait for a connection with the head of Ray."""
+SHUTDOWN_SECONDS = 10.0
+"""Longest wait for a connection with the head of Ray, and for `ray.shutdown`."""
 
 
 @contextmanager
@@ -133,10 +131,10 @@ class SerialExecutor:
         if not self._packed:
             return [_worker.evaluate_with_model(self._task, job)]
         chunk = _worker.packed_chunk(self._task, [job])
-        done = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
-        if done.error is not None:
-            raise done.error
-        return done.results
+        (done,) = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
+        if isinstance(done, Exception):
+            raise done
+        return [done]
 
     def close(self) -> None:
         """Kill the process of the fits."""
@@ -210,133 +208,95 @@ class ChunkQueue:
         return int(np.clip(CHUNK_SECONDS / max(seconds, 1e-9), 1, MAX_CHUNK))
 
 
-class BackendWatch:
-    """Detects that the cluster of a session is gone, or that nothing runs on it.
+class ClusterWatch:
+    """Tells whether the cluster of a session is gone, or returns nothing any more.
 
-    Parameters
-    ----------
-    session : JoblibSession
-        The workers. Only the clusters of Dask and Ray can be lost. The workers of other
-        backends belong to this process, which starts new ones.
+    Only the clusters of Dask and Ray can be lost. The workers of other backends belong to this
+    process, which starts new ones.
     """
 
     def __init__(self, session: JoblibSession) -> None:
+        self.head = self.ray_head = ""
         self._client: Any = session.client if session.library == "dask" else None
-        scheduler = getattr(self._client, "scheduler", None)
-        self._head = f"Dask scheduler at {getattr(scheduler, 'address', 'an unknown address')}"
-        self._ray_head: str | None = None
-        if session.library == "ray":
+        if session.library == "dask":
+            scheduler = getattr(self._client, "scheduler", None)
+            self.head = f"Dask scheduler at {getattr(scheduler, 'address', 'an unknown address')}"
+        elif session.library == "ray":
             import ray
 
-            # Ray itself waits for its head for a minute and then ends the process of the search.
-            address = str(ray.get_runtime_context().gcs_address)
-            # Behind a proxy, for example, it cannot be reached from here.
-            self._ray_head = address if _accepts_connections(address) else None
-            self._head = f"head of Ray at {address}"
-        self._unreachable_since = inf
-        self._asked: dict[str, tuple[Future[object], float]] = {}
+            self.ray_head = str(ray.get_runtime_context().gcs_address)
+            self.head = f"head of Ray at {self.ray_head}"
+            if _refuses(self.ray_head):  # behind a proxy, for example
+                self.ray_head = ""
+        self._silent_since = time.monotonic()
         self._has_warned = False
 
-    def cause_of_loss(self) -> str | None:
+    def cause_of_loss(self, *, waits: bool = False) -> str | None:
         """Return why the cluster is gone; None if it is not, or if it may come back."""
-        problem = None
-        status = "running" if self._client is None else self._client.status
-        if self._ray_head is not None and not _accepts_connections(self._ray_head):
-            problem = (
-                f"The {self._head} is gone. Unless ray.shutdown() is called, Ray ends this "
-                "process within a minute"
-            )
-        elif status in ("closing", "closed"):  # it also closes itself without a scheduler
-            problem = f"The client of the {self._head} was closed"
-        elif status != "running":
-            problem = f"The {self._head} is gone: the connection to it was lost"
-        now = time.monotonic()
-        self._unreachable_since = inf if problem is None else min(self._unreachable_since, now)
-        is_gone = now - self._unreachable_since >= GRACE_SECONDS
-        return problem if is_gone or status in ("closing", "closed") else None
-
-    def settle(self) -> str | None:
-        """Wait until the cluster can be reached or counts as gone; return why it is gone."""
-        while (cause := self.cause_of_loss()) is None and self._unreachable_since < inf:
-            time.sleep(0.1)
-        return cause
-
-    def runs_nothing(self) -> bool:
-        """Return whether a cluster is gone, has no workers, or does not answer for some time.
-
-        This is a reason to end a search only after a stop, when it waits for nothing but
-        running fits: a cluster may get new workers.
-        """
-        if self.cause_of_loss() is not None:
-            return True
-        if (has_workers := self._ask("ncores")) is None:
-            return time.monotonic() - self._asked["ncores"][1] > ANSWER_SECONDS
-        return not has_workers
-
-    def has_workers(self) -> bool:
-        """Return whether the cluster has workers that accept data; waits a moment for the answer.
-
-        Workers that are paused because they have little memory left do not accept data.
-        """
-        if (has_workers := self._ask("ncores_running")) is None:
-            wait([self._asked["ncores_running"][0]], ANSWER_SECONDS)
-            has_workers = self._ask("ncores_running")
-        return bool(has_workers)
-
-    def warn_of_silence(self) -> None:
-        """Warn once if the scheduler of Dask or the head of Ray has not answered for a minute."""
-        is_silent = self._ask("identity") is None and not self._has_warned
-        if is_silent and time.monotonic() - self._asked["identity"][1] > SILENT_SECONDS:
-            self._has_warned = True
-            warn_user(
-                f"The {self._head} has not answered for {SILENT_SECONDS:g} seconds. The search "
-                "waits for it. Pressing Ctrl-C twice ends the search."
-            )
-
-    def _ask(self, question: Literal["ncores", "ncores_running", "identity"]) -> bool | None:
-        """Ask the cluster, for example whether there are workers; None until it answers."""
-        if self._client is None and self._ray_head is None:
-            return True
-        if self._client is not None and self._client.scheduler is None:  # closed, or connects anew
-            return False
-        if question not in self._asked:
-            self._asked[question] = self._start_asking(question), time.monotonic()
-        answer, _ = self._asked[question]
-        if not answer.done():
-            return None
-        del self._asked[question]
-        return answer.exception() is None and bool(answer.result())
-
-    def _start_asking(self, question: str) -> Future[object]:
-        """Ask Dask the question, or Ray for a sign of life; the answer may never come."""
         if self._client is not None:
-            return start_on_loop(self._client, getattr(self._client.scheduler, question))
-        answer: Future[object] = Future()
+            # Dask connects anew for half a minute, and then closes the client.
+            while waits and self._client.status == "connecting":
+                time.sleep(0.1)
+            if self._client.status in ("closing", "closed"):
+                return f"The {self.head} is gone, or its client was closed"
+        is_gone = self.ray_head and _refuses(self.ray_head)
+        return f"The {self.head} is gone" if is_gone else None
 
-        def ask() -> None:
-            with suppress(OSError), _connection(str(self._ray_head)) as connection:
-                # Not by Ray's functions: one that waits for a lost head ends this process, even
-                # after ray.shutdown(). A server of gRPC greets each client of HTTP/2.
-                connection.settimeout(None)
-                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-                connection.recv(1)
-            answer.set_result(True)
+    def has_workers(self, question: Literal["ncores", "ncores_running"]) -> bool:
+        """Ask the scheduler of Dask whether it has workers, or any that are not paused.
 
-        Thread(target=ask, daemon=True).start()
-        return answer
+        Without an answer, there are none. The head of Ray is not asked: a function of Ray that
+        waits for a lost head ends this process.
+        """
+        if self._client is None:
+            return not self.is_silent()
+        with suppress(Exception):  # it is closed, connects anew, or does not answer
+            answer = start_on_loop(self._client, getattr(self._client.scheduler, question))
+            return bool(answer.result(ANSWER_SECONDS))
+        return False
+
+    def note_progress(self) -> None:
+        """Note that a fit has returned, or that a wait begins."""
+        self._silent_since = time.monotonic()
+
+    def is_silent(self) -> bool:
+        """Return whether a cluster has returned no fit for a long time; warn the first time."""
+        if not self.head or time.monotonic() - self._silent_since <= SILENT_SECONDS:
+            return False
+        if not self._has_warned:
+            self._has_warned = True
+            minute = "ends this process a minute later, unless ray.shutdown() is called."
+            warn_user(
+                f"The {self.head} has returned no fit for {SILENT_SECONDS:g} seconds. If it does "
+                "not answer any more, press Ctrl-C twice: finished fits are kept, and with a "
+                "checkpoint, fit goes on from there."
+                + (f" If Ray loses its head, it {minute}" if self.ray_head else "")
+            )
+        return True
 
 
-def _connection(address: str) -> closing[socket.socket]:
+def _refuses(address: str) -> bool:
+    """Return whether nothing listens at an address. A machine that is silent does not refuse."""
     host, _, port = address.rpartition(":")
-    return closing(socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS))
-
-
-def _accepts_connections(address: str) -> bool:
     try:
-        with _connection(address):
-            return True
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
     except (OSError, ValueError):
         return False
+    return False
+
+
+def _shut_ray_down() -> str:
+    """Disconnect from a head that is gone: Ray ends a process that does not within a minute."""
+    import ray
+
+    thread = Thread(target=ray.shutdown, daemon=True)  # it may never return
+    thread.start()
+    thread.join(SHUTDOWN_SECONDS)
+    if thread.is_alive():
+        return "; Ray ends this process within a minute, because ray.shutdown() does not return"
+    return ", and ray.shutdown() was called, without which Ray ends this process"
 
 
 class JoblibExecutor:
@@ -373,7 +333,7 @@ class JoblibExecutor:
         self._awaited: set[int] | None = None  # after a stop, the chunks that have started
         self._loss: LostWorkerError | None = None
         self._n_losses = self._n_in_vain = 0
-        self._watch = BackendWatch(session)
+        self._watch = ClusterWatch(session)
         self._error: Exception | None = None
 
     @property
@@ -392,6 +352,7 @@ class JoblibExecutor:
         if self._awaited is None:
             keys = list(self._sent)  # workers start them in the order of sending
             self._awaited = set(keys[: self._session.n_workers])
+            self._watch.note_progress()
             if self._session.shares_memory:
                 for key in keys[self._session.n_workers :]:
                     self._sent[key].clear()  # a thread that starts it finds nothing to do
@@ -413,7 +374,7 @@ class JoblibExecutor:
             if self._loss is not None:
                 results += self._recover(self._loss)
             is_open = self._error is None and self._awaited is None
-            if is_open and (self._shared or self._watch.has_workers()):
+            if is_open and (self._shared or self._watch.has_workers("ncores_running")):
                 self._send()
             if self._loss is not None:
                 continue
@@ -435,7 +396,9 @@ class JoblibExecutor:
         """Return whether to wait for chunks; after `stop`, end the workers if none is running."""
         if self._awaited is None:
             return bool(self._sent) or len(self._queue) > 0  # for a cluster without workers
-        if not self._awaited.isdisjoint(self._sent) and not self._watch.runs_nothing():
+        # A search that waits for nothing but running fits does not wait for new workers.
+        is_running = not self._awaited.isdisjoint(self._sent) and not self._is_lost()
+        if is_running and self._watch.has_workers("ncores"):
             return True
         if self._sent:
             self._sent.clear()
@@ -463,7 +426,7 @@ class JoblibExecutor:
 
     def _call(
         self, chunk: list[Job], *, is_guarded: bool
-    ) -> tuple[Callable[..., _worker.ChunkResult], list[object]]:
+    ) -> tuple[Callable[..., _worker.Done], list[object]]:
         """Return the function and the arguments for evaluating a chunk in a worker."""
         if self._session.shares_memory and not is_guarded:
             return _worker.evaluate_jobs, [self._task, chunk]
@@ -490,45 +453,51 @@ class JoblibExecutor:
             if self._session.has_lost_workers():
                 error = ChildProcessError("A process of the pool ended.")
                 self._loss = LostWorkerError(error, is_broken=True)
-            self._note_lost_backend(self._watch.cause_of_loss())
-            self._watch.warn_of_silence()
+            if not self._is_lost():
+                self._watch.is_silent()
             return []
 
-    def _note_lost_backend(self, cause: str | None) -> bool:
-        """Make `wait_any` raise if there is a cause of loss; return whether there is one."""
-        if cause is not None:
-            self._sent.clear()
-            self._session.abandon()
-            if self._awaited is None:  # a search that has stopped ends with its results anyway
-                self._error = self._error or ConnectionError(
-                    f"{cause}. Running fits are lost; those that returned before are "
-                    "kept in cv_results_, history_ and best_*. Connect to a running cluster, or "
-                    "call fit outside of parallel_config to use this machine."
-                )
-        return cause is not None
+    def _is_lost(self, *, waits: bool = False) -> bool:
+        """Return whether the cluster is gone; if so, `wait_any` raises an error that says why."""
+        cause = self._watch.cause_of_loss(waits=waits)
+        if cause is None or self._error is not None:
+            return cause is not None
+        self._sent.clear()
+        self._session.abandon()
+        if self._watch.ray_head:
+            cause += _shut_ray_down()
+        if self._awaited is None:  # a search that has stopped ends with its results anyway
+            self._error = ConnectionError(
+                f"{cause}. Running fits are lost; those that returned before are "
+                "kept in cv_results_, history_ and best_*. Connect to a running cluster, or "
+                "call fit outside of parallel_config to use this machine."
+            )
+        return True
 
     def _receive(self, key: int, handle: object) -> list[Result]:
         chunk = self._sent.pop(key, None)
         if chunk is None:  # the chunk belonged to workers that were given up
             return []
+        self._watch.note_progress()
         try:
-            done: _worker.ChunkResult = self._session.result(handle)
+            done: _worker.Done = self._session.result(handle)
         except LostWorkerError as loss:
             self._queue.suspects.extend(chunk)
             self._loss = loss
             return []
         except Exception as error:  # noqa: BLE001 - `wait_any` raises it later
-            done = _worker.ChunkResult([], error)
+            done = [error]
         self._n_in_vain = 0
-        self._queue.release(chunk, done.results)
-        self._error = self._error or done.error
-        return done.results
+        results = [one for one in done if isinstance(one, Result)]
+        self._queue.release(chunk, results)
+        self._error = self._error or next((e for e in done if isinstance(e, Exception)), None)
+        return results
 
     def _recover(self, loss: LostWorkerError) -> list[Result]:
         """Reopen the backend if it is broken, and queue the jobs that did not return."""
         self._loss = None
         results: list[Result] = []
-        if self._note_lost_backend(self._watch.settle()):
+        if self._is_lost(waits=True):
             return results
         self._n_losses += 1
         self._n_in_vain += 1

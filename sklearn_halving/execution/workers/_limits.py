@@ -32,10 +32,10 @@ from joblib import parallel_config
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_result, pull_text
-from sklearn_halving.execution._types import Job, PullLimits, Result
+from sklearn_halving.execution._types import Job, PullLimits
 from sklearn_halving.execution.workers._worker import (
     Chunk,
-    ChunkResult,
+    Done,
     evaluate_chunk,
     leave_interrupts_to_the_search,
     local_array,
@@ -109,7 +109,7 @@ class FitProcess:
         """Whether the process is alive."""
         return self._process.poll() is None
 
-    def run(self, request: bytes, seconds: float | None) -> ChunkResult | None:
+    def run(self, request: bytes, seconds: float | None) -> Done | None:
         """Run a pull and return its result; None if it timed out and was killed."""
         has_begun = False
         try:
@@ -234,13 +234,13 @@ class FitProcesses:
 PROCESSES = FitProcesses()
 
 
-def guarded_chunk(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+def guarded_chunk(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
     """Evaluate jobs for a worker process; see `guarded_jobs`."""
     leave_interrupts_to_the_search()
     return guarded_jobs(limits, chunk, token, *arrays)
 
 
-def guarded_jobs(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+def guarded_jobs(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
     """Evaluate jobs in a process that may be killed, up to the first exception.
 
     A pull that exceeds its time limit is killed and counts as failed. A pull whose process died
@@ -248,18 +248,17 @@ def guarded_jobs(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) 
     After `MAX_DEATHS` deaths, the pull counts as failed.
     """
     jobs, candidates = pickle.loads(memoryview(chunk))
-    results: list[Result] = []
+    done: Done = []
     for job in jobs:
-        done = _guarded(limits, job, candidates, token, arrays)
-        results += done.results
-        if done.error is not None:
-            return done._replace(results=results)
-    return ChunkResult(results)
+        done += _guarded(limits, job, candidates, token, arrays)
+        if isinstance(done[-1], Exception):
+            break
+    return done
 
 
 def _guarded(
     limits: PullLimits, job: Job, candidates: Any, token: str, arrays: Sequence[object]
-) -> ChunkResult:
+) -> Done:
     """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
     request = pickle.dumps((cloudpickle.dumps(([job], candidates)), limits))
     n_deaths = n_starts = 0
@@ -295,9 +294,9 @@ def _guarded(
     task = replace(unpack(token, arrays)[0], candidates=candidates)
     if task.error_score == "raise":
         error.add_note(f"The fit was that of candidate {pull_text(task, job.pull)}.")
-        return ChunkResult([], error)
+        return [error]
     text, seconds = f"{type(error).__name__}: {error}\n", time.perf_counter() - clock
-    return ChunkResult([failed_result(task, job._replace(model=None), text, started, seconds)])
+    return [failed_result(task, job._replace(model=None), text, started, seconds)]
 
 
 def _exit_text(exit_code: int) -> str:

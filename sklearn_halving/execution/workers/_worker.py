@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from traceback import format_exception
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
@@ -169,20 +169,17 @@ def _scattered(arrays: Sequence[object], client: Any) -> list[object]:
         raise LostWorkerError(error, is_broken=False) from error
 
 
-class ChunkResult(NamedTuple):
-    """The results of a chunk, and the exception that ended it early."""
-
-    results: list[Result]
-    error: Exception | None = None
+Done = list[Result | Exception]
+"""The results of a chunk; an exception, which ends it early, comes last."""
 
 
-def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> ChunkResult:
+def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> Done:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
     with config_context(**task.config), fit_threads(task.n_threads):
         return _evaluated(jobs, partial(evaluate, task))
 
 
-def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
+def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> Done:
     """Evaluate jobs in a worker process, up to the first exception.
 
     scikit-learn's configuration and the warning filters of the calling process apply.
@@ -196,25 +193,28 @@ def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> ChunkResult:
     with config_context(**task.config), warnings.catch_warnings(), fit_threads(task.n_threads):
         warnings.filters[:] = filters  # type: ignore[index]
         done = _evaluated(jobs, partial(_evaluate_remotely, task))
-    if (error := done.error) is None:
-        return done
+    return [_portable(one) if isinstance(one, Exception) else one for one in done]
+
+
+def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> Done:
+    done: Done = []
+    for job in jobs:
+        try:
+            done.append(evaluate_job(job))
+        except Exception as error:  # noqa: BLE001 - raised by the search
+            return [*done, error]
+    return done
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an exception that can be sent, with its traceback; another would break the pool."""
     text = "".join(format_exception(error))
     try:
         pickle.loads(cloudpickle.dumps(error))
-    except Exception:  # noqa: BLE001 - an exception that cannot be sent would break the pool
+    except Exception:  # noqa: BLE001 - the class of the exception may raise anything
         error = RuntimeError(repr(error))
     error.add_note(f"It was raised in a worker:\n{text}")
-    return done._replace(error=error)
-
-
-def _evaluated(jobs: list[Job], evaluate_job: Callable[[Job], Result]) -> ChunkResult:
-    results: list[Result] = []
-    for job in jobs:
-        try:
-            results.append(evaluate_job(job))
-        except Exception as error:  # noqa: BLE001 - raised by the search
-            return ChunkResult(results, error)
-    return ChunkResult(results)
+    return error
 
 
 def leave_interrupts_to_the_search() -> None:

@@ -304,13 +304,8 @@ class _Cells:
     def scores(self, side: str) -> dict[str, FloatArray]:
         """Return a table for each metric; a single metric is called "score"."""
         scores: list[Scores] = [getattr(outcome, side) for outcome in self.outcomes]
-        metrics = next((list(s) for s in scores if isinstance(s, dict)), ["score"])
-        # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is a
-        # single number for all metrics.
-        return {
-            metric: self.table([s[metric] if isinstance(s, dict) else s for s in scores])
-            for metric in metrics
-        }
+        named = [s if isinstance(s, dict) else {"score": s} for s in scores]
+        return {metric: self.table([s[metric] for s in named]) for metric in named[0]}
 
 
 def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
@@ -423,9 +418,7 @@ def make_history(record: SearchRecord) -> pd.DataFrame:
     """Return the table ``history_``: one row for each pull, in the order of their returns."""
     import pandas as pd  # slow to import, and `fit` does not need it
 
-    several = [o.test_scores for o in record.outcomes if isinstance(o.test_scores, dict)]
-    metrics = list(several[0]) if several else ["score"]
-    table = pd.DataFrame([_row(record, outcome, metrics) for outcome in record.outcomes])
+    table = pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
     if len(table):
         table[["started", "ended"]] -= table["started"].min()
     return table
@@ -440,7 +433,7 @@ def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int | None]:
     return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
 
 
-def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str, object]:
+def _row(record: SearchRecord, outcome: Outcome) -> dict[str, object]:
     (arm, level, repetition), resource = outcome.pull, record.resource
     row: dict[str, object] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
     if outcome.pull in record.stages:
@@ -463,8 +456,6 @@ def _row(record: SearchRecord, outcome: Outcome, metrics: list[str]) -> dict[str
     }
     for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
         if scores is not None:
-            # If a fit fails and ``scoring`` is a callable that returns a dict, the error score is
-            # a single number for all metrics.
-            each = scores if isinstance(scores, dict) else dict.fromkeys(metrics, scores)
+            each = scores if isinstance(scores, dict) else {"score": scores}
             row |= {f"{side}_{metric}": score for metric, score in each.items()}
     return row

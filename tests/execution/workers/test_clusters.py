@@ -31,7 +31,7 @@ from scripts import ROOT, run_script
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving._unstable_joblib import JoblibSession
 from sklearn_halving.execution._types import PullLimits
-from sklearn_halving.execution.workers._executors import BackendWatch
+from sklearn_halving.execution.workers._executors import ClusterWatch
 
 X = np.random.default_rng(0).random((270, 2))
 y = np.arange(270) % 2
@@ -196,14 +196,14 @@ def test_data_are_not_sent_to_workers_that_are_paused() -> None:
     ):
         assert session.uses_threads  # those of the worker, which is not a process of its own
         (worker,) = cluster.workers.values()
-        watch = BackendWatch(session)
+        watch = ClusterWatch(session)
         worker.loop.add_callback(setattr, worker, "status", Status.paused)
-        wait_until(lambda: not watch.has_workers())
+        wait_until(lambda: not watch.has_workers("ncores_running"))
         worker.loop.add_callback(setattr, worker, "status", Status.running)
-        wait_until(watch.has_workers)
+        wait_until(lambda: watch.has_workers("ncores_running"))
 
 
-def test_a_closed_client_has_no_workers_and_is_not_silent() -> None:
+def test_a_closed_client_has_no_workers() -> None:
     from dask.distributed import Client, LocalCluster
 
     with (
@@ -214,10 +214,9 @@ def test_a_closed_client_has_no_workers_and_is_not_silent() -> None:
         parallel_config("dask"),
         JoblibSession(2) as session,
     ):
-        watch = BackendWatch(session)
+        watch = ClusterWatch(session)
         client.close()
-        watch.warn_of_silence()
-        assert not watch.has_workers()
+        assert not watch.has_workers("ncores_running")
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

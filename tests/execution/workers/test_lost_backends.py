@@ -32,7 +32,7 @@ pytestmark = [
 ]
 X = np.random.default_rng(0).random((270, 2))
 y = np.arange(270) % 2
-MOST_SECONDS = 30.0
+MOST_SECONDS = 60.0
 """Longest time until the loss of a backend is noticed."""
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *filter(None, sys.path)]),
@@ -132,7 +132,7 @@ def check_time_budget_holds(folder: Path, freeze: Callable[[], Any], head: str) 
     with (
         after_five_fits(folder, freeze),
         pytest.warns(UserWarning, match="The time_budget was enough to fit 0 candidates in full"),
-        pytest.warns(UserWarning, match=f"{head} .* has not answered for 2 seconds"),
+        pytest.warns(UserWarning, match=f"{head} .* has returned no fit for 2 seconds"),
     ):
         search.fit(X, y)
     assert time.monotonic() - began < 15.0 + MOST_SECONDS
@@ -198,7 +198,9 @@ class TestDask:
         check_ends_with_results(tmp_path, dask.scheduler.kill, words, time_budget)
 
     def test_a_closed_client_ends_the_search(self, dask: DaskProcesses, tmp_path: Path) -> None:
-        check_ends_with_results(tmp_path, dask.client.close, "client of the Dask .* was closed")
+        check_ends_with_results(
+            tmp_path, dask.client.close, "Dask scheduler at .* its client was closed"
+        )
 
     @pytest.mark.full
     def test_a_second_ctrl_c_keeps_the_results(self, dask: DaskProcesses, tmp_path: Path) -> None:
@@ -270,23 +272,37 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
+def run_in_own_process(request: pytest.FixtureRequest) -> None:
+    command = [sys.executable, "-m", "pytest", "--cases=all", request.node.nodeid]
+    own = {"cwd": request.config.rootpath, "env": os.environ | {"OWN_PROCESS": "yes"}}
+    done = subprocess.run(command, **own, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done
+
+
 class TestRay:
     """A head of Ray that is killed or frozen."""
 
-    def test_a_killed_head_ends_the_search(self, ray_head: int, tmp_path: Path) -> None:
-        words = "head of Ray at .* is gone"
-        check_ends_with_results(tmp_path, lambda: kill_group(ray_head), words)
+    def test_a_killed_head_ends_the_search(
+        self, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> None:
+        """Ray would end the process a minute later if it were not shut down."""
+        if "OWN_PROCESS" not in os.environ:
+            run_in_own_process(request)
+            return
+        import ray
+
+        head = request.getfixturevalue("ray_head")
+        words = "head of Ray at .* is gone, and ray.shutdown.* was called"
+        check_ends_with_results(tmp_path, lambda: kill_group(head), words)
+        assert not ray.is_initialized()
 
     @pytest.mark.full
     def test_a_frozen_head_is_noticed_and_a_time_budget_holds(
         self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """All processes of its machine are frozen, also the workers."""
-        if "FROZEN" not in os.environ:  # Ray may end this process a minute later
-            command = [sys.executable, "-m", "pytest", "--cases=all", request.node.nodeid]
-            own = {"cwd": request.config.rootpath, "env": os.environ | {"FROZEN": "yes"}}
-            done = subprocess.run(command, **own, capture_output=True, text=True, check=False)
-            assert "1 passed" in done.stdout, done
+        if "OWN_PROCESS" not in os.environ:  # Ray may end this process a minute later
+            run_in_own_process(request)
             return
         import psutil
 

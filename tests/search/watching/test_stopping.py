@@ -12,14 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 
 from scripts import ROOT
 from search.common import SEARCHES
@@ -181,10 +181,12 @@ def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, fit_timeou
     assert "Traceback" not in errors
 
 
+@pytest.mark.parametrize("n_presses", [1, 2])
 @parametrize_searches
-def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, tmp_path):
+def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, n_presses, tmp_path):
     def choose(results):
-        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(n_presses):
+            signal.raise_signal(signal.SIGINT)
         return 0
 
     search = steady(search_class, tmp_path / "j", refit=choose)
@@ -195,6 +197,81 @@ def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, tmp_path):
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert not hasattr(search, "best_estimator_")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@contextmanager
+def handled(number, error):
+    """Handle a signal by raising an error."""
+
+    def handle(*_):
+        raise error
+
+    former = signal.signal(number, handle)
+    try:
+        yield handle
+    finally:
+        assert signal.getsignal(number) is handle
+        signal.signal(number, former)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+@pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2), ("loky", 2)])
+@pytest.mark.parametrize("error", [SystemExit(3), TimeoutError("an alarm of the user")])
+def test_what_a_handler_of_the_user_raises_ends_the_search(error, backend, n_jobs, tmp_path):
+    search = eventful(HyperbandSearchCV, tmp_path, "terminate", n_jobs=n_jobs)
+    search.estimator.seconds = 0.05 * (n_jobs - 1)
+    with (
+        handled(signal.SIGTERM, error),
+        parallel_config(backend),
+        pytest.raises(type(error)) as info,
+    ):
+        search.fit(X, Y)
+    assert info.value is error
+    assert search.stopped_by_ == "error"
+    assert 1 <= search.n_fits_ == len(search.history_) < 18
+    assert set(search.history_["outcome"]) == {"ok"}
+    assert search.best_params_ in search.cv_results_["params"]
+    assert_goes_on(search, tmp_path, "terminate", search.n_fits_)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_handlers_of_the_user_wait_until_the_results_are_made():
+    def choose(results):
+        signal.raise_signal(signal.SIGTERM)
+        return 0
+
+    search = steady(HyperbandSearchCV, refit=choose)
+    with handled(signal.SIGTERM, SystemExit(3)), pytest.raises(SystemExit):
+        search.fit(X, Y)
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_an_estimator_that_sets_an_alarm_of_its_own_fails_alone():
+    """It leaves its handler behind, as many do."""
+    former = signal.getsignal(signal.SIGTERM)
+    try:
+        for _ in range(2):
+            search = HyperbandSearchCV(WithAlarm(), {"value": [0.1, 0.2, 0.3, 0.9]}, cv=3)
+            with pytest.warns(FitFailedWarning):
+                search.fit(X, Y)
+            assert search.stopped_by_ == "policy"
+            assert search.best_params_ == {"value": 0.3}
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+class WithAlarm(Steady):
+    """Ends the fit of the best value by a signal that it handles itself."""
+
+    def fit(self, X, y=None):
+        def give_up(*_):
+            raise TimeoutError
+
+        signal.signal(signal.SIGTERM, give_up)
+        if self.value == 0.9:
+            signal.raise_signal(signal.SIGTERM)
+        return super().fit(X, y)
 
 
 def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_them():
