@@ -123,8 +123,10 @@ class BudgetedRace(SeparateGames):
 
     def describe(self, problem: Problem | None = None) -> PolicyDescription:
         """Return the description of the policy."""
-        description = replace(super().describe(problem), max_pulls=None, plays_levels=True)
-        if problem is None or self.n_pulls is None or self.screening_level is not None:
+        screens, description = self.screening_level is not None, super().describe(problem)
+        most = None if screens else self.n_pulls
+        description = replace(description, max_pulls=most, plays_levels=screens)
+        if problem is None or self.n_pulls is None or screens:
             return description
         n_all = problem.n_arms * (problem.max_repetitions or MAX_SPLITS)
         # In between, the race ends where one arm is clearly ahead of all.

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._types import GrowsArms, Policy, PolicyDescription
+from sklearn_halving.policies._types import GrowsArms, Policy, PolicyDescription, UsesTime
 from sklearn_halving.policies.bases._base_policy import BasePolicy, as_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
@@ -288,16 +288,15 @@ class BanditSearchCV(BaseSearch):
     def _setup(self, inputs: FitInputs, rng: RandomState, seed: SeedSequence) -> Setup:
         described, grows = description_of(self.policy), grows_arms(self.policy)
         creates_points = described.n_dimensions is not None
-        plays_rungs = described.plays_levels and not grows
-        has_levels = plays_rungs or getattr(self.policy, "screening_level", None) is not None
-        if self.resource is None and has_levels:
+        if self.resource is None and described.plays_levels:
             raise ValueError(
                 f"resource must be given for policy={self.policy!r}, which fits at several "
                 "levels; got None. Give the name of a resource, such as 'n_samples'."
             )
-        if self.min_resources is not None and not plays_rungs:
+        if self.min_resources is not None and (grows or not described.plays_levels):
             raise self._left_out("min_resources", "plays no rungs")
-        if getattr(self.policy, "uses_time", False) and self.time_budget is None:
+        timed = isinstance(self.policy, UsesTime) and self.policy.uses_time
+        if timed and self.time_budget is None:
             raise ValueError(
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
                 "fits; got None. Set it, or give the policy a number of pulls."
@@ -306,19 +305,19 @@ class BanditSearchCV(BaseSearch):
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
         make_splits = streamed_splits
-        if described.plays_levels or creates_points:
+        if described.plays_levels or grows or creates_points:
             make_splits = fixed_splits
         splits = make_splits(self, inputs, resource, seed)
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
-        if has_levels:
+        if described.plays_levels:
             levels = choose_levels(limits, self.estimator, resource, splits, described.factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         is_lazy = grows or creates_points
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
-            own = n_fits if isinstance(self.policy, str) else getattr(self.policy, "n_pulls", None)
-            n_arms = n_arms if has_levels or own is None else min(n_arms, own)
+            own = n_fits if isinstance(self.policy, str) else described.max_pulls
+            n_arms = n_arms if own is None else min(n_arms, own)
         sampler = resolve_sampler(self.sampler) if grows else None
         if not described.plays_levels:
             warn_of_candidates(self, space)
