@@ -295,8 +295,7 @@ class BanditSearchCV(BaseSearch):
             )
         if self.min_resources is not None and (grows or not described.plays_levels):
             raise self._left_out("min_resources", "plays no rungs")
-        timed = isinstance(self.policy, UsesTime) and self.policy.uses_time
-        if timed and self.time_budget is None:
+        if isinstance(self.policy, UsesTime) and self.policy.uses_time and not self.time_budget:
             raise ValueError(
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
                 "fits; got None. Set it, or give the policy a number of pulls."
