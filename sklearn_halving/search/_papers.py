@@ -104,8 +104,8 @@ class HyperbandSearchCV(BaseSearch):
         as many as the paper's brackets need.
     n_loops : int or None, default=None
         Number of times that the brackets are played, each time with new candidates. None is 1, or
-        without limit if there is a ``time_budget``. A grid, or another finite space, is played
-        once; more loops must not need more candidates than it has.
+        without limit if there is a ``time_budget``. A grid is played once, and so is another
+        finite space, unless it has enough candidates for all loops.
     brackets : {"all", "most_exploratory"}, list of int or None, default=None
         The brackets that are played; numbers are values of s. None is one bracket that starts
         every candidate for a grid, and ``"all"`` for distributions.
