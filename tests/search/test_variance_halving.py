@@ -34,7 +34,7 @@ def test_the_budget_is_spent_and_never_exceeded(allocation, n_fits):
 def test_plan_is_what_fit_does():
     search = tree_search(n_fits=48, allocation="uniform")
     plan = search.plan(*data())
-    assert plan.columns.tolist() == ["stage", "n_candidates", "n_fits"]
+    assert plan.columns.tolist() == ["stage", "n_candidates", "n_fits", "at_most"]
     assert plan["at_most"].all()
     search.fit(*data())
     stage, n_pulls = search.cv_results_["stage"], search.cv_results_["n_fits"]

@@ -25,7 +25,7 @@ def search_by(policy="hoo", estimator=None, space=None, **params):
 
 
 def test_it_finds_the_largest_of_a_score_without_noise():
-    search = search_by(HOO(60), cv=3).fit(*data())
+    search = search_by(HOO(60, n_splits=3), cv=3).fit(*data())
     assert search.best_params_["value"] > 0.9
     assert search.best_score_ == pytest.approx(search.best_params_["value"])
     values = search.cv_results_["param_value"].astype(float)
