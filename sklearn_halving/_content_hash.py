@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy import sparse
 
 from sklearn_halving._typing import Parameterized, Params
 
+SCALARS = str, bool, int, float, type(None)
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
@@ -50,9 +52,22 @@ def params_digest(params: Params) -> str:
 
     1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
     """
-    return content_hash(
-        {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
+    plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
+    hasher = _Hasher(parents=(id(plain),))
+    items = (
+        _scalar_digest(*item, repr(item[1]))
+        if isinstance(item[1], SCALARS)
+        else hasher.digest_of(item)
+        for item in plain.items()
     )
+    hasher.add_unordered("dict", items)
+    return hasher.digest()
+
+
+@lru_cache(maxsize=2**12, typed=True)
+def _scalar_digest(name: str, value: object, _text: str) -> str:  # 0.0 == -0.0
+    """Return the digest of a parameter. Samplers ask for those of a grid again and again."""
+    return content_hash((name, value))
 
 
 def value_digest(value: object) -> str:
@@ -98,11 +113,9 @@ class _Hasher:
         if isinstance(value, list | tuple):
             self._add_sequence(value)
         elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - much faster
-            self._tag("dict", str(len(value)).encode())
-            self._add_unordered(value.items())
+            self.add_unordered("dict", map(self.digest_of, value.items()))
         elif isinstance(value, set | frozenset):
-            self._tag("set", str(len(value)).encode())
-            self._add_unordered(value)
+            self.add_unordered("set", map(self.digest_of, value))
         elif isinstance(value, np.ma.MaskedArray):
             self._tag("masked")
             self._add_all([np.ma.getmaskarray(value), np.ma.getdata(value)])
@@ -126,11 +139,14 @@ class _Hasher:
         for value in values:
             self.add(value)
 
-    def _add_unordered(self, values: Iterable[object]) -> None:
-        for digest in sorted(self._digest_of(value) for value in values):
+    def add_unordered(self, kind: str, digests: Iterable[str]) -> None:
+        """Update the digest with those of the items of a dict or a set."""
+        ordered = sorted(digests)
+        self._tag(kind, str(len(ordered)).encode())
+        for digest in ordered:
             self._tag("item", digest.encode())
 
-    def _digest_of(self, value: object) -> str:
+    def digest_of(self, value: object) -> str:
         hasher = _Hasher(parents=self._parents)
         hasher.add(value)
         return hasher.digest()

@@ -733,9 +733,10 @@ class BayesGapSearchCV(BaseSearch):
 
     Notes
     -----
-    Numbers are scaled to the range from 0 to 1, by their distribution function or their rank in
-    their list. Other values are one-hot encoded. Candidates from different dicts of a list are
-    independent, and so are predictors of different classes (section 6.2 of the paper).
+    Candidates are the points that samplers see: numbers are scaled by their distribution function
+    or their rank in a list of numbers, and values of other lists are one-hot encoded. Candidates
+    from different dicts of a list are independent, and so are predictors of different classes
+    (section 6.2 of the paper).
 
     References
     ----------
