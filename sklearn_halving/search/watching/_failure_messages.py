@@ -85,13 +85,13 @@ def report_broken_splits(
     by_split: dict[int, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_split[outcome.pull.repetition].append(outcome)
+    works = {outcome.pull.repetition for outcome in outcomes if not np.isnan(reward(outcome))}
     broken = {
         task.splits.number(repetition): _error_of(own[0])
         for repetition, own in by_split.items()
-        if np.isnan([reward(outcome) for outcome in own]).all()
-        and len({outcome.pull.arm for outcome in own}) > 1
+        if repetition not in works and len({outcome.pull.arm for outcome in own}) > 1
     }
-    if 0 < len(broken) < len(by_split):
+    if works and broken:
         numbers, error = sorted(broken), broken[min(broken)]
         what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
         why = last_line(error) if error else "the score is NaN"
