@@ -128,6 +128,19 @@ def test_refit_starts_from_scratch(estimator):
     np.testing.assert_array_equal(output(continued), output(cold))
 
 
+def test_parameters_are_put_back_after_a_failure(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    model.fit = lambda X, y: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        Iterations("max_iter").train(model, X, Y, 9, 3, {})
+    assert model.get_params() == {"max_iter": 9, "warm_start": False}
+
+
+def test_the_same_level_trains_nothing(counting_warm_start):
+    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
+    assert Iterations("max_iter").train(model, X, Y, 3, 3, {}).seen_ == [(3, True)]
+
+
 def test_the_way_to_continue_can_be_said(counting_warm_start):
     model = climb(Iterations("max_iter", "total"), counting_warm_start(), [3, 9])
     assert [asked for asked, _ in model.seen_] == [3, 9]
