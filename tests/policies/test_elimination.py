@@ -80,7 +80,7 @@ def test_a_phase_that_does_not_fit_is_not_begun() -> None:
         MedianElimination(0.8, 0.1, 1229, UNIT).start(Problem(3))
 
 
-def test_more_pulls_than_there_are_splits_are_refused() -> None:
+def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match=r"for fewer than 1262 splits, got 0\.8 and 100"):
         MedianElimination(0.8, 0.1, reward_range=UNIT).start(Problem(3, max_repetitions=100))
     with pytest.raises(ValueError, match="max_pulls=2 is too small"):
