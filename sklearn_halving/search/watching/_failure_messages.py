@@ -86,7 +86,6 @@ def report_broken_splits(
     scored = [outcome.pull for outcome in outcomes if not np.isnan(reward(outcome))]
     for outcome in outcomes:
         by_split[outcome.pull.repetition].append(outcome)
-    works = {outcome.pull.repetition for outcome in outcomes if not np.isnan(reward(outcome))}
     broken = {
         task.splits.number(repetition): _error_of(own[0])
         for repetition, own in by_split.items()
