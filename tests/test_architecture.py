@@ -72,7 +72,8 @@ PRIVATE = re.compile(
 )
 """Imports of private names."""
 PEEKS = re.compile(
-    r"(getattr|hasattr|isinstance)\((self\.)?_?policy\b(?!, (str|GrowsArms|UsesTime)\))"
+    r"(getattr|hasattr|isinstance)\((self\.)?_?policy\b(?!, (str|Believes|ChoosesPoints|GrowsArms"
+    r"|Guarantees|PlaysLevels|PlaysStages|StopsEarly|UsesTime)\b)"
 )
 """Questions to a policy that no protocol of policies answers."""
 
