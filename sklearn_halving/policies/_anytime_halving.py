@@ -66,6 +66,7 @@ class DoublingHalving(PlannedPolicy):
     """
 
     plays_levels: ClassVar[bool] = True
+    factor: ClassVar[float] = 3.0
 
     budget: int
 

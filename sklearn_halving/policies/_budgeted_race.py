@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isnan
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class BudgetedRace(SeparateGames):
     screening_level: int | None = None
     pulls_in_flight: Count = 1
     refit_cost: NotNegative = 0.0
+
+    factor: ClassVar[float] = 3.0
 
     @property
     def plays_levels(self) -> bool:

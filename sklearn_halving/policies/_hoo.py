@@ -65,7 +65,7 @@ class HOO(SeparateGames):
     n_splits : int or None, default=None
         Number of splits on which a point can be pulled; None if it is unlimited. With a limit, D
         is at least ``log2(n_pulls)``, so that the best cells do not run out of splits. A search
-        sets it.
+        sets it for ``policy="hoo"``.
 
     Notes
     -----

@@ -18,7 +18,7 @@ class Round:
     Parameters
     ----------
     n_arms : int
-        Maximum number of arms.
+        Maximum number of arms in play at a time.
     level : int
         Amount of resource, in whole units.
     n_repetitions : int or None, default=None
@@ -150,7 +150,7 @@ class Plan:
     @property
     def n_arms(self) -> int:
         """Total number of arms of all brackets."""
-        return sum(bracket.n_arms for bracket in self.brackets)
+        return self._first_arms[-1]
 
     @property
     def largest_round(self) -> int:
@@ -196,6 +196,25 @@ def open_plan(
     """Return the plan of an adaptive policy, whose only round has all pulls.
 
     There is at most one pull of each arm on each split, and at most ``max_pulls`` in all.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    max_pulls : int or None, default=None
+        Maximum number of pulls; None if there is none.
+    is_exact, window, ranks_by, reward_range
+        As in `Plan`.
+
+    Returns
+    -------
+    plan : Plan
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Problem, open_plan
+    >>> open_plan(Problem(n_arms=3, max_repetitions=5), max_pulls=20).n_pulls(5)
+    15
     """
     n_splits = problem.max_repetitions
     limits = [max_pulls] if n_splits is None else [max_pulls, problem.n_arms * n_splits]

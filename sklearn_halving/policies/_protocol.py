@@ -87,7 +87,14 @@ class GrowsArms(Protocol):
 
 @runtime_checkable
 class ChoosesPoints(Protocol):
-    """A policy that creates its arms as points of the unit cube. It plans how many."""
+    """A policy that creates its arms as points of the unit cube. It plans how many.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import HOO, ChoosesPoints, UCB1
+    >>> isinstance(HOO(60), ChoosesPoints), isinstance(UCB1(60), ChoosesPoints)
+    (True, False)
+    """
 
     n_dimensions: int
     """Number of dimensions of the cube."""
@@ -125,16 +132,34 @@ class UsesTime(Protocol):
 
 @runtime_checkable
 class PlaysLevels(Protocol):
-    """A policy that may pull below the largest level."""
+    """A policy that may pull below the largest level.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Hyperband
+    >>> Hyperband(factor=4).plays_levels, Hyperband(factor=4).factor
+    (True, 4)
+    """
 
     @property
     def plays_levels(self) -> bool:
         """Whether it does."""
 
+    @property
+    def factor(self) -> float:
+        """Ratio of consecutive levels, by which a search chooses the smallest one."""
+
 
 @runtime_checkable
 class PlaysStages(Protocol):
-    """A policy that decides between stages which arms stay in play."""
+    """A policy that decides between stages which arms stay in play.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import PlaysStages, SuccessiveRejects, UCB1
+    >>> isinstance(SuccessiveRejects(60), PlaysStages), isinstance(UCB1(60), PlaysStages)
+    (True, False)
+    """
 
     def stage(self, state: Any, pull: Pull) -> int:
         """Return the stage of a pull that has just returned, before it is told."""
@@ -142,7 +167,14 @@ class PlaysStages(Protocol):
 
 @runtime_checkable
 class Believes(Protocol):
-    """A policy with a model of its arms."""
+    """A policy with a model of its arms.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import BayesGap, Believes, UCB1
+    >>> isinstance(BayesGap(60), Believes), isinstance(UCB1(60), Believes)
+    (True, False)
+    """
 
     def belief(self, state: Any) -> Belief:
         """Return what the policy believes about the arms of one problem."""
@@ -150,7 +182,14 @@ class Believes(Protocol):
 
 @runtime_checkable
 class Guarantees(Protocol):
-    """A policy that stops when the best arm is known with a given confidence."""
+    """A policy that stops when the best arm is known with a given confidence.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import LUCB, UCB1, Guarantees
+    >>> isinstance(LUCB(), Guarantees), isinstance(UCB1(60), Guarantees)
+    (True, False)
+    """
 
     def is_confident(self, state: Any) -> BoolArray:
         """Return whether the guarantee holds, shape ``batch``."""
@@ -158,7 +197,14 @@ class Guarantees(Protocol):
 
 @runtime_checkable
 class StopsEarly(Protocol):
-    """A policy that may end before its plan is complete, and says why."""
+    """A policy that may end before its plan is complete, and says why.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import StopsEarly, UCB1, VarianceHalving
+    >>> isinstance(VarianceHalving(60), StopsEarly), isinstance(UCB1(60), StopsEarly)
+    (True, False)
+    """
 
     def ended_by(self, state: Any) -> Sequence[str]:
         """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""

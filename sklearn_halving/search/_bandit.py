@@ -20,7 +20,6 @@ from sklearn_halving.policies._protocol import (
     plays_levels,
     uses_time,
 )
-from sklearn_halving.policies._successive_halving import BracketPolicy
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_policy
 from sklearn_halving.resources import Resource
@@ -319,8 +318,7 @@ class BanditSearchCV(BaseSearch):
         limits = self.min_resources, self.max_resources
         levels = full_level(self.max_resources, self.estimator, resource, splits)
         if has_levels:
-            factor = self.policy.factor if isinstance(self.policy, BracketPolicy) else 3
-            levels = choose_levels(limits, self.estimator, resource, splits, factor)
+            levels = choose_levels(limits, self.estimator, resource, splits, self.policy.factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
@@ -383,6 +381,11 @@ class BanditSearchCV(BaseSearch):
         with naming_n_fits(self.policy, setup):
             plan = make_plan(policy, setup)
             policy.start(plan.problem, seed=SeedSequence(0))
+        if plan.has_rungs and not plays_levels(policy):
+            raise ValueError(
+                f"plays_levels must be True for policy={policy!r}, which plans rungs. Set it in "
+                "the class, with the factor of its levels; see PlaysLevels."
+            )
         if plan.has_rungs and self.n_candidates is not None:
             raise self._left_out("n_candidates", "plans how many candidates it starts")
         return policy

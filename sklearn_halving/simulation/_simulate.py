@@ -233,7 +233,7 @@ def simulate(
     ----------
     policy : Policy
         An object of `sklearn_halving.policies`, or of your own class with the same methods. If its
-        ``reward_range`` is None and the environment knows the range, it is filled in.
+        ``reward_range`` is None, it is that of the environment, if it is known.
     environment : Environment
         `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves`,
         `RecordedScores`, or an object of your own class.
