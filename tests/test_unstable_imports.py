@@ -55,9 +55,4 @@ def test_session_submits_and_says_when_it_is_done(backend: str) -> None:
     assert results == {2 * i for i in range(10)}
 
 
-def test_session_takes_n_jobs_from_the_context() -> None:
-    with parallel_config("threading", n_jobs=3), joblib_names.JoblibSession(None) as session:
-        assert session.n_workers == 3
-
-
 # ------------------------------------------------------------------------------ callbacks

@@ -414,16 +414,6 @@ class AdaptiveUGapEb(_UGap):
         bounds = np.array(state.memory).reshape(len(state.memory), len(state.rows))
         return bounds.T.reshape(*state.batch_shape, -1)
 
-    def half_width(self, state: IndexState) -> FloatArray:
-        """Return half the width of the interval of each arm, shape ``(*batch, n_arms)``.
-
-        It is infinite if an arm has too few rewards.
-        """
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            beta = self._beta(state, state.mean, state.n_pulls)
-        width = np.where(state.n_pulls >= self.n_first, beta, np.inf)
-        return width.reshape(*state.batch_shape, -1)
-
     def _first_memory(self, state: IndexState, seed: Seed) -> list[FloatArray]:
         return []  # the bounds of all rounds
 

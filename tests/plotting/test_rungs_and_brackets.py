@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import uniform
 
 from doubles import Known
-from plotting.searches import fitted
-from sklearn_halving import AdaptiveSearchCV
+from plotting.searches import fitted, noisy_score
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV
 from sklearn_halving.plotting import BracketDisplay, RungDisplay
 
 
@@ -113,6 +113,14 @@ def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["bracket 2", "bracket 1", "bracket 0"]
     assert display.ax_.get_xlabel() == "training rows (n_samples)"
+
+
+def test_stages_have_one_lane_with_the_candidates_that_remain() -> None:
+    space = {"quality": np.linspace(0, 1, 20).tolist()}
+    search = fitted(BanditSearchCV(Known(), space, n_fits=80, scoring=noisy_score))
+    display, stage = BracketDisplay.from_estimator(search), search.cv_results_["stage"]
+    expected = [(stage >= number).sum() for number in range(stage.max() + 1)]
+    assert display.lanes[0].n_candidates.tolist() == expected
 
 
 def test_error_says_what_to_use_instead(ucb) -> None:

@@ -30,11 +30,6 @@ def test_every_part_of_a_name_counts(place: int) -> None:
     assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 5 / np.sqrt(N)
 
 
-def test_seeds_differ() -> None:
-    a, b = (randomness(N, seed).uniform(np.arange(N)) for seed in (0, 1))
-    assert abs(np.corrcoef(a, b)[0, 1]) < 5 / np.sqrt(N)
-
-
 def test_normal_numbers_are_normal() -> None:
     numbers = randomness().normal(0, np.arange(N), 13)
     assert kstest(numbers, "norm").pvalue > 1e-4
