@@ -64,7 +64,7 @@ class StepCache:
         if type(estimator) is not Pipeline or estimator.memory is not None or estimator.verbose:
             yield
             return
-        estimator.memory = _Memory(self, rows, X)
+        estimator.memory = _Memory(self, rows, X)  # of our own clone; set_params costs .3 ms
         try:
             yield
         finally:
