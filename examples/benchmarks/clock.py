@@ -167,7 +167,10 @@ Found = tuple[dict[str, Any], float]
 def adaptive(task: Any, budget: float, n_workers: int, seed: int) -> Found:
     """Play the policy of AdaptiveSearchCV with a time budget."""
     policy = BudgetedRace(
-        screening_level=task.low, pulls_in_flight=n_workers, refit_cost=task.refit_cost
+        screening_level=task.low,
+        pulls_in_flight=n_workers,
+        refit_cost=task.refit_cost,
+        baseline=0,
     )
     state = policy.start(Problem(MOST, task.low or task.n_train, task.n_train, FOLDS))
     told = Told(Space.of(task.space))

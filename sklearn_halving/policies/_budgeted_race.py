@@ -29,6 +29,8 @@ N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
 """A loop gets 1/30 of the budget: at least 2 full pulls of each worker, at most 50 in all."""
 SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
+BASELINE_SHARE = 0.1
+"""Part of the budget that may be spent on comparing the baseline with the leader at the end."""
 CONFIRMING_SHARE = 0.5
 """Part of the cost so far that may be spent on further splits of known arms."""
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
@@ -73,6 +75,9 @@ class BudgetedRace(SeparateGames):
         `record_time` tells.
     refit_cost : float, default=0.0
         Time that is kept back at the end, in full pulls of the arm to recommend.
+    baseline : int or None, default=None
+        An arm that is pulled on the splits of the leader at the end, to know what the race gained.
+        That takes at most a tenth of the budget.
 
     Notes
     -----
@@ -108,6 +113,7 @@ class BudgetedRace(SeparateGames):
     screening_level: int | None = None
     pulls_in_flight: Count = 1
     refit_cost: NotNegative = 0.0
+    baseline: int | None = None
 
     factor: ClassVar[float] = 3.0
 
@@ -167,7 +173,7 @@ class RaceGame:
         low, self.top = rules.screening_level, problem.max_level
         self.low = low if low is not None and low < self.top else None
         self.n_splits = problem.max_repetitions or MAX_SPLITS
-        self.n_arms = problem.n_arms
+        self.n_arms, self.baseline = problem.n_arms, rules.baseline
         self.costs: PullCosts | TimeCosts = (
             TimeCosts(self.top, rules.pulls_in_flight, rules.refit_cost)
             if rules.n_pulls is None
@@ -403,9 +409,21 @@ class RaceGame:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None or self._is_settled():
             return None
-        pull = self._confirm(self.n_splits, LEAST_PROBABILITY)
+        pull = next(filter(self._can_end, self._comparisons()), None)
+        pull = pull or self._confirm(self.n_splits, LEAST_PROBABILITY)
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._confirm(self.n_splits, LEAST_AT_END)
+
+    def _comparisons(self) -> list[Pull]:
+        """Return the pulls that the baseline lacks on the splits of the leader."""
+        leader, arm = self.leaderboard.leader, self.baseline
+        if arm is None or arm not in self.full or arm in self.failed or leader == arm:
+            return []
+        pulls = [Pull(arm, self.top, split) for split in self.full[leader]]
+        lacking = [
+            p for p in pulls if p.repetition not in self.full[arm] and p not in self.in_flight
+        ]
+        return lacking[: max(0, int(BASELINE_SHARE * self.costs.size) + 1 - len(self.full[arm]))]
 
     def _rest(self) -> Pull | None:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
@@ -456,6 +474,7 @@ class RaceGame:
         work = costs.room(self.in_flight, self._to_refit()) - self._n_due * price
         if costs.size < SMALL_BUDGET:
             return work
+        work -= len(self._comparisons()) * price if work < inf else 0.0
         share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop

@@ -335,14 +335,16 @@ class AdaptiveSearchCV(BaseSearch):
         levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits
         if setup.sampler is None:
             return grid_policy(self, setup.space, setup.resource, splits, levels)
+        baseline = 0 if setup.space.has_own else None
         if n_fits is None:
             n_train = len(splits.folds.fold(0).train)
             return BudgetedRace(
                 screening_level=levels.smallest if levels.smallest < levels.largest else None,
                 pulls_in_flight=effective_n_jobs(self.n_jobs),
                 refit_cost=splits.n_rows / n_train if self.refit else 0.0,
+                baseline=baseline,
             )
         in_flight = self.fits_in_flight
         if in_flight is None:
             in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
-        return BudgetedRace(n_fits, pulls_in_flight=in_flight)
+        return BudgetedRace(n_fits, pulls_in_flight=in_flight, baseline=baseline)
