@@ -28,7 +28,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
+from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
@@ -274,14 +274,14 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         progress = Progress(
             prepared.plan,
             run.reward,
+            lambda: run.best_arm,
             run.task.resource,
             callbacks,
             int(self.verbose),
             deadline=run.deadline,
             n_in_checkpoint=len(run.earlier),
         )
-        if progress.is_needed:
-            progress.begin()
+        progress.begin()
         with (
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
@@ -297,7 +297,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 log=run.log,
                 problem=prepared.plan.problem,
                 window=pull_window(prepared.policy, prepared.plan.of_policy),
-                observer=progress if progress.is_needed else PullObserver(),
+                observer=progress,
                 journal=checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
