@@ -77,8 +77,10 @@ class Summary:
         below = [_line(*each) for each in said.items() if each[1]]
         leaders = self._best(N_LINES - 2 - len(above) - len(below))
         lines = [f"{name} of {title}", *above, *leaders, *below]
-        cut = [line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..." for line in lines]
-        return "\n".join(map(str.rstrip, cut))
+        lines = [line.rstrip() for line in lines]
+        return "\n".join(
+            each if len(each) <= WIDTH else f"{each[: WIDTH - 3]}..." for each in lines
+        )
 
     def _searched(self) -> str:
         fitted = {outcome.pull.arm for outcome in self.record.outcomes}
@@ -230,5 +232,7 @@ def _line(subject: str, text: str) -> str:
 
 def _short(value: object) -> str:
     """Return a value in a few characters; a model by its name."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
     is_model = hasattr(value, "get_params")
     return type(value).__name__ if is_model else shortened(value_text(value), 24)

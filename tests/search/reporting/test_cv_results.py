@@ -60,7 +60,7 @@ PATTERNS = {
 def columns_of(search_class, **params) -> set[str]:
     """Return the columns of a search of few candidates, with training scores."""
     options = {"return_train_score": True, "cv": 3, "random_state": 0, **params}
-    depths = randint(1, 5) if "n_loops" in params else [1, 2, 3, 4]
+    depths = randint(1, 50) if "n_loops" in params else [1, 2, 3, 4]
     search = search_class(DecisionTreeClassifier(), {"max_depth": depths}, **options)
     return set(search.fit(X, y).cv_results_)
 
