@@ -42,6 +42,7 @@ from sklearn_halving.search._parameters import (
     FitInputs,
     SharedParameters,
     check_inputs,
+    check_scorer_names,
     read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
@@ -309,6 +310,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 run.stopped_by = "time_budget"
             callbacks.end_search()
         return progress
+
+    def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
+        """Raise if a parameter is wrong. A misspelled scorer gets a guess, not a list of all."""
+        check_scorer_names(self.scoring)
+        super()._validate_params()
 
     @property
     def history_(self) -> pd.DataFrame:

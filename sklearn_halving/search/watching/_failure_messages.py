@@ -36,8 +36,8 @@ class FitTypeError(ValueError, TypeError):
 
 
 def last_line(error: str) -> str:
-    """Return the last line of a traceback, which names the error."""
-    return error.strip().rpartition("\n")[2]
+    """Return the last line of a traceback, which names the error, without a full stop."""
+    return error.strip().rpartition("\n")[2].rstrip(".")
 
 
 def warn_if_all_failed(outcomes: Sequence[Outcome]) -> None:
