@@ -180,8 +180,8 @@ class FitInputs:
 def check_scorer_names(scoring: t.Scoring | None) -> None:
     """Raise if there is no scorer of a name."""
     known = get_scorer_names()
-    several = scoring.values() if isinstance(scoring, dict) else scoring
-    for name in several if isinstance(scoring, list | tuple | set | dict) else [scoring]:
+    names = list(scoring.values()) if isinstance(scoring, dict) else scoring
+    for name in names if isinstance(names, list | tuple | set) else [names]:
         if isinstance(name, str) and name not in known:
             raise ValueError(
                 f"scoring must name a scorer of scikit-learn; got {name!r}."
