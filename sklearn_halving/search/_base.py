@@ -588,7 +588,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
                 has_rungs = run.prepared.plan.has_rungs
                 raise ValueError(failures.no_score_message(has_rungs=has_rungs))
-            warn_user(failures.all_nan_message(metric, run.outcomes))
+            warn_user("Every mean score is NaN, so the first candidate is chosen.")
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())
         own = np.flatnonzero(rows.arm == arm)

@@ -203,17 +203,6 @@ def report_non_finite(cv_results: CvResults) -> None:
                 )
 
 
-def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
-    """Return why every mean score is NaN, and what that means for the choice."""
-    errors = [error for outcome in outcomes if (error := _error_of(outcome))]
-    why = "the scorer returns NaN for this data"
-    if errors:
-        why = f"{len(errors)} of {len(outcomes)} scores failed, the first with "
-        why += last_line(errors[0])
-    of_metric = "" if metric == "score" else f" of {metric}"
-    return f"Every mean score{of_metric} is NaN, so the first candidate is chosen: {why}."
-
-
 def no_score_message(*, has_rungs: bool) -> str:
     """Return why no candidate can be chosen."""
     where = ""
@@ -224,20 +213,18 @@ def no_score_message(*, has_rungs: bool) -> str:
 
 def no_fit_message(policy: Policy, budget: str) -> str:
     """Return why a search ended before its first fit."""
-    cause, way_out = (
-        (budget, "a larger time_budget") if budget else (repr(policy), "another policy")
-    )
-    return f"{cause} ended before the first fit. Use {way_out}."
+    if budget:
+        return f"{budget} ended before the first fit. Use a larger time_budget."
+    return f"{policy!r} ended before the first fit. Use another policy."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
     """Return why a search with results has no model to predict with, and how to get one."""
-    why = {
-        "interrupt": "Ctrl-C was pressed before the best candidate was refitted",
-        "error": "an error occurred before the best candidate was refitted",
-    }.get(stopped_by, "the refit failed, or refit was set after fit")
-    way_out = ""
-    if has_checkpoint and stopped_by in ("interrupt", "error"):
+    causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
+    why, way_out = "the refit failed, or refit was set after fit", ""
+    if stopped_by in causes:
+        why = f"{causes[stopped_by]} before the best candidate was refitted"
+    if stopped_by in causes and has_checkpoint:
         way_out = f" {RESUME}"
     elif has_choice:
         way_out = (

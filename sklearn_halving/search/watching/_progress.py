@@ -79,15 +79,14 @@ class Progress(PullObserver):
     )
     """Scores by level and candidate, and by split."""
     _seconds: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Seconds of all fits, by level."""
+    """Seconds of the fits of this session, by level."""
+    _first_began: float = 0.0
+    """The time when the first of them began."""
     # Rungs are known by the indices of their bracket and of their round.
     _in_rung: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     """Candidates of the fits of each rung."""
     _n_scored: dict[tuple[int, int], int] = field(default_factory=dict)
     """Number of candidates that can be promoted from each rung that is complete."""
-    # Seconds of the fits of this session, and the time when the first one began.
-    _done: float = 0.0
-    _first_began: float = 0.0
 
     @property
     def _at_most(self) -> str:
@@ -114,15 +113,14 @@ class Progress(PullObserver):
         seconds = outcome.fit_seconds + outcome.score_seconds
         self.n_fits += 1
         self._scores[level, arm][repetition] = self.reward(outcome)
-        self._seconds[level].append(seconds)
         if is_replayed:
             self._n_replayed += 1
             if self.callbacks.is_watched:
                 stops = self.callbacks.replay_pull(outcome.pull)
         else:
-            if self._done == 0:  # the start of the workers does not count
+            if not self._seconds:  # the start of the workers does not count
                 self._first_began = time.monotonic() - seconds
-            self._done += seconds
+            self._seconds[level].append(seconds)
         if self.plan.has_rungs:
             rung = self.plan.of_policy.position(outcome.pull)
             self._in_rung[rung].append(arm)
@@ -237,7 +235,7 @@ class Progress(PullObserver):
         if self._n_replayed < self.n_in_checkpoint:
             return None
         left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
-        if n_left is not None and self._done > 0:
+        if n_left is not None and self._seconds:
             n_left = +n_left  # levels with fits that are left
             known = {level: float(np.mean(each)) for level, each in self._seconds.items()}
             if len(known) > 1:
@@ -245,7 +243,8 @@ class Progress(PullObserver):
                 known = {each: max(0.0, float(np.polyval(line, each))) for each in n_left} | known
             if n_left.keys() <= known.keys():
                 to_do = sum(n * known[level] for level, n in n_left.items())
-                left.append((now - self._first_began) / self._done * to_do)
+                done = sum(map(sum, self._seconds.values()))
+                left.append((now - self._first_began) / max(done, 1e-9) * to_do)
         return min(left, default=None)
 
     def _write(self, line: str) -> None:
