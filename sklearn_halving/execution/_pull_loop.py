@@ -71,6 +71,9 @@ class PullObserver:
         """Handle an outcome, new or from the journal; return whether to stop."""
         return False
 
+    def told(self) -> None:
+        """Act after the policy has been told outcomes."""
+
 
 class Kept(NamedTuple):
     """A model that may be trained further, or the description of one that must be made again."""
@@ -499,6 +502,7 @@ class PullLoop:
                 seconds = outcome.fit_seconds + outcome.score_seconds
                 self._record_time(outcome.pull, seconds, outcome.clock.left, self.window)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
+        self.observer.told()
         self._may_ask = True
         if len(self.models):
             self.models.drop(self.policy.is_alive(self.state))

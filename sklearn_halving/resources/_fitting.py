@@ -14,6 +14,9 @@ from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_halving._typing import Estimator, Params
 
+MOST_NAMES = 10
+"""Number of names that a message lists."""
+
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
 _CROSS_FITTED = {
@@ -40,7 +43,7 @@ def check_parameter(parameter: str, estimator: Estimator, searched: frozenset[st
     if parameter not in valid and not is_replaced(parameter, searched):
         raise ValueError(
             f"resource={parameter!r} must be a parameter of {type(estimator).__name__}."
-            f"{suggestion(parameter, valid)} Its parameters are {sorted(valid)}."
+            f"{suggestion(parameter, valid)} Its parameters are {listed(valid)}."
         )
 
 
@@ -67,6 +70,13 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     prefixed = [one for one in known if one.endswith(f"__{name}")]
     close = prefixed[:3] or get_close_matches(name, known, n=3)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names as a list that a message can show, with at most ten of them."""
+    names = sorted(names)
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{names[:MOST_NAMES]}{more}"
 
 
 class SplitData(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
-from sklearn_halving.resources._fitting import suggestion
+from sklearn_halving.resources._fitting import listed, suggestion
 from sklearn_halving.resources._of_parameter import Iterations, ParameterValue, is_iteration_name
 from sklearn_halving.resources._training_size import TrainingSize
 from sklearn_halving.resources._types import Resource
@@ -56,7 +56,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     raise ValueError(
         "resource must be 'n_samples', 'partial_fit', 'fit_time', a parameter of "
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}."
-        f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {sorted(known)}."
+        f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {listed(known)}."
     )
 
 

@@ -12,6 +12,7 @@ from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._fitting import (
     SplitData,
     is_replaced,
+    listed,
     number_of,
     refit,
     suggestion,
@@ -196,7 +197,7 @@ def check_rescaled_names(rescale: Rescale, estimator: Estimator, searched: froze
             f"rescale[{name!r}]",
             f"name a parameter of {type(estimator).__name__} or of the search",
             repr(name),
-            f"{suggestion(name, known)} Known names are {sorted(known)}.".lstrip(),
+            f"{suggestion(name, known)} Known names are {listed(known)}.".lstrip(),
         )
 
 

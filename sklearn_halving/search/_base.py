@@ -28,7 +28,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, PullObserver, StopSignals
+from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
@@ -42,6 +42,7 @@ from sklearn_halving.search._parameters import (
     Inputs,
     SharedParameters,
     check_inputs,
+    check_scorer_names,
     read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
@@ -266,14 +267,14 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         progress = Progress(
             run.plan,
             run.reward,
+            lambda: run.best_arm,
             run.task.resource,
             callbacks,
             int(self.verbose),
             deadline=run.deadline,
             n_in_checkpoint=len(run.earlier),
         )
-        if progress.is_needed:
-            progress.begin()
+        progress.begin()
         with (
             self._showing(progress),
             open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
@@ -289,7 +290,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 log=run.log,
                 problem=run.plan.problem,
                 window=pull_window(run.policy, run.plan.of_policy),
-                observer=progress if progress.is_needed else PullObserver(),
+                observer=progress,
                 journal=run.checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
@@ -301,6 +302,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 run.stopped_by = "time_budget"
             callbacks.end_search()
         return progress
+
+    def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
+        """Raise if a parameter is wrong. A misspelled scorer gets a guess, not a list of all."""
+        check_scorer_names(self.scoring)
+        super()._validate_params()
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -572,7 +578,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
                 has_rungs = run.plan.has_rungs
                 raise ValueError(failures.no_score_message(has_rungs=has_rungs))
-            warn_user(failures.all_nan_message(metric, run.outcomes))
+            warn_user("Every mean score is NaN, so the first candidate is chosen.")
             is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
             return int(np.where(is_fitted, rows.level, 0).argmax())
         own = np.flatnonzero(rows.arm == arm)

@@ -28,6 +28,7 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
+from sklearn_halving.resources._fitting import suggestion
 
 COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -212,6 +213,18 @@ class Inputs:
     score_params: Params
     split_params: Params
     seeds: Seeds
+
+
+def check_scorer_names(scoring: t.Scoring | None) -> None:
+    """Raise if there is no scorer of a name."""
+    known = get_scorer_names()
+    names = list(scoring.values()) if isinstance(scoring, dict) else scoring
+    for name in names if isinstance(names, list | tuple | set) else [names]:
+        if isinstance(name, str) and name not in known:
+            raise ValueError(
+                f"scoring must name a scorer of scikit-learn; got {name!r}."
+                f"{suggestion(name, known)} sklearn.metrics.get_scorer_names() returns all names."
+            )
 
 
 def check_inputs(

@@ -52,13 +52,12 @@ from sklearn_halving.search.reporting._tables import (
 )
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
-    warn_of_first_failures,
+    warn_if_all_failed,
 )
 from sklearn_halving.splits._stream import split_scores
 
-# Seconds and number of fits after which a warning says that all fits so far have failed.
-SILENT_SECONDS = 60.0
 N_SILENT = 3
+"""A warning says at once if all of so many first fits failed or could not be scored."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 
@@ -70,19 +69,14 @@ class RunLog(PullLog):
     stage: Callable[[Pull], int] | None = field(kw_only=True)
     """Function that returns the stage of a pull; None if the policy has no stages."""
     stages: dict[Pull, int] = field(default_factory=dict)
-    silent_until: float = field(default_factory=lambda: time.monotonic() + SILENT_SECONDS)
-    """Time of ``time.monotonic`` after which a warning says that all fits have failed."""
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
         if self.stage is not None:
             self.stages[outcome.pull] = self.stage(outcome.pull)
-        if outcome.error is None:
-            self.silent_until = inf
-        elif len(self.outcomes) >= N_SILENT and time.monotonic() > self.silent_until:
-            self.silent_until = inf
-            warn_of_first_failures(len(self.outcomes), outcome.error)
+        if len(self.outcomes) == N_SILENT:
+            warn_if_all_failed(list(self.outcomes.values()))
 
 
 @dataclass

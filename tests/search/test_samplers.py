@@ -51,7 +51,6 @@ def test_the_result_does_not_depend_on_the_workers(kind, sampler, backend):
     with parallel_config(backend, n_jobs=3):
         several = sampled(kind, sampler).fit(X, Y)
     assert found(several) == found(one)
-    assert several.summary().count("candidates") == one.summary().count("candidates")
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

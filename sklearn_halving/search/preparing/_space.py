@@ -20,6 +20,7 @@ from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
+from sklearn_halving.resources._fitting import listed
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import (
     MAX_CHOICES,
@@ -385,7 +386,7 @@ def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, Estim
         same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
         near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return name, unfitted, f"{hint} Valid parameters are: {sorted(valid)}."
+        return name, unfitted, f"{hint} Valid parameters are: {listed(valid)}."
     return None
 
 

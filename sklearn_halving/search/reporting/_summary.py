@@ -22,7 +22,7 @@ from sklearn_halving.search._formatting import (
     value_text,
     without_addresses,
 )
-from sklearn_halving.search.reporting._leaderboard import differing
+from sklearn_halving.search.reporting._leaderboard import differing, without_resource
 from sklearn_halving.search.reporting._statistics import edges
 from sklearn_halving.search.reporting._tables import SearchRecord, outcome_kind
 from sklearn_halving.splits import corrected_variance_of_mean
@@ -77,7 +77,10 @@ class Summary:
         below = [_line(*each) for each in said.items() if each[1]]
         leaders = self._best(N_LINES - 2 - len(above) - len(below))
         lines = [f"{name} of {title}", *above, *leaders, *below]
-        return "\n".join(line[:WIDTH].rstrip() for line in lines)
+        lines = [line.rstrip() for line in lines]
+        return "\n".join(
+            each if len(each) <= WIDTH else f"{each[: WIDTH - 3]}..." for each in lines
+        )
 
     def _searched(self) -> str:
         fitted = {outcome.pull.arm for outcome in self.record.outcomes}
@@ -101,15 +104,16 @@ class Summary:
         seconds = record.seconds + (self.refit_time or 0.0)
         text += f"; {seconds_text(seconds)}"
         if record.is_resumed:
-            text += " in the last session"
+            text += " since resumed"
         if self.refit_time is not None:
-            text += f" with {seconds_text(self.refit_time)} for the refit"
+            text += f", refit {seconds_text(self.refit_time)}"
         if seconds > record.limit + SLACK:
             text += f", {seconds_text(seconds - record.limit)} over the time budget"
         return text
 
     def _ended(self) -> str:
-        text = self.record.ended_by or "as planned"
+        by = self.record.ended_by
+        text = f"stopped by {by}" if by else "as planned"
         if self.lacks_model:
             text += "; nothing was refitted"
         return text + self._outlook()
@@ -121,7 +125,9 @@ class Summary:
             if outcome.pull.level == record.max_level:
                 end = outcome.started + outcome.fit_seconds + outcome.score_seconds
                 ends.setdefault(outcome.pull.arm, end)
-        if self.row is None or not (record.plan.makes_candidates or record.plan.is_endless):
+        is_open = record.plan.makes_candidates or record.plan.is_endless
+        has_more = not record.ended_by or record.ended_by.startswith("time_budget")
+        if self.row is None or not (is_open and has_more):
             return ""
         if len(ends) < ENOUGH_TO_SAY:
             return f"; {counted(len(ends), 'candidate')} in full, too few to judge more time"
@@ -139,22 +145,26 @@ class Summary:
         if own is None or row is None:
             return ""
         chosen = int(self.results["candidate"][row])
-        if chosen == own:
-            return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
         for outcome in self.record.outcomes:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
+        if not scores[own]:
+            return f"unknown: your own model has no score, winner {self._mean(row)}"
+        if chosen == own:
+            return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
         if not common:
-            if own not in set(self.leaderboard["candidate"]):
-                return "unknown: your own model has no score"
-            mine = self.leaderboard.set_index("candidate")[self.record.metric][own]
-            return f"yours {score_text(mine)}, winner {self._mean(row)}, not on the same splits"
+            top = max(scores[own])[0]
+            mine = score_text(
+                float(np.mean([x for key, x in scores[own].items() if key[0] == top]))
+            )
+            return f"yours {mine}, winner {self._mean(row)}, not on the same splits"
         level = max(key[0] for key in common)
         keys = sorted(key for key in common if key[0] == level)
         yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
-        error = np.sqrt(corrected_variance_of_mean(winner - yours, 1, self.record.overlap))
+        variance = corrected_variance_of_mean(winner - yours, 1, self.record.overlap)
+        error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
         spread = "" if np.isnan(error) else f" ({error:.2g})"
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
         text += f"{(winner - yours).mean():+.2g}{spread} on {counted(len(keys), 'common split')}"
@@ -172,18 +182,18 @@ class Summary:
 
     def _best(self, n: int) -> Iterator[str]:
         """Yield a table of the best candidates, with the parameters in which they differ."""
-        board = self.leaderboard.head(min(n, N_LEADERS))
+        board = self.leaderboard.dropna(subset=[self.record.metric]).head(min(n, N_LEADERS))
         if not len(board):
             yield _line("best", "no candidate has a score")
             return
-        differ = differing(board["params"].tolist())
+        differ = differing(without_resource(self.record, board["params"].tolist()))
         kept = [c for c in ("candidate", "n_fits", "n_resources") if c in board]
         table = [[*kept, self.record.metric, "", "parameters"]]
         for entry, params in zip(board.to_dict("records"), differ, strict=True):
             error = entry["standard_error"]
             table.append(
                 [
-                    *(f"{entry[c]:,}" if c != "candidate" else str(entry[c]) for c in kept),
+                    *(number_text(entry[c]) if c != "candidate" else str(entry[c]) for c in kept),
                     score_text(entry[self.record.metric]),
                     "" if np.isnan(error) else f"({error:.2g})",
                     ", ".join(f"{k}={_short(v)}" for k, v in params.items()) or "as all others",
@@ -204,16 +214,25 @@ class Summary:
         return f"{counted(n_failed, 'fit')} ({of_kinds}): {without_addresses(error)}"
 
     def _advice(self) -> str:
-        if self.row is None:
+        """Return which ranges may be too short, if the choice beat all others that reached it."""
+        board, metric = self.leaderboard, self.record.metric
+        if self.row is None or board["candidate"][0] == self.record.own:
+            return ""
+        rivals = board[1:]
+        if "n_resources" in board:
+            rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
+        if not board[metric][0] > rivals[metric].max():
             return ""
         return "; ".join(edges(self.results["params"][self.row], self.record.distributions))
 
 
 def _line(subject: str, text: str) -> str:
-    return f"  {subject}".ljust(INDENT) + shortened(text, WIDTH - INDENT)
+    return f"  {subject}".ljust(INDENT) + " ".join(text.split())
 
 
 def _short(value: object) -> str:
     """Return a value in a few characters; a model by its name."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
     is_model = hasattr(value, "get_params")
     return type(value).__name__ if is_model else shortened(value_text(value), 24)

@@ -81,8 +81,7 @@ class CallbackTree:
             task_name=name, max_subtasks=n_parts, sequential_subtasks=len(path) == 1
         )
         context.call_on_fit_task_begin(estimator=self.search)
-        n_left = n_parts if len(path) == 1 else 1
-        self._tasks[path] = _Task(context, n_left)
+        self._tasks[path] = _Task(context, n_parts if len(path) == 1 else 1)
         return self._tasks[path]
 
     def _described(self, path: tuple[int, ...]) -> tuple[str, int]:

@@ -36,17 +36,19 @@ class FitTypeError(ValueError, TypeError):
 
 
 def last_line(error: str) -> str:
-    """Return the last line of a traceback, which names the error."""
-    return error.strip().rpartition("\n")[2]
+    """Return the last line of a traceback, which names the error, without a full stop."""
+    return error.strip().rpartition("\n")[2].rstrip(".")
 
 
-def warn_of_first_failures(n_fits: int, error: str) -> None:
-    """Warn that all fits so far have failed, because the search may take hours."""
-    warn_user(
-        f"All {n_fits} fits so far have failed, the last one with {last_line(error)}. The search "
-        "goes on; Ctrl-C ends it.",
-        FitFailedWarning,
-    )
+def warn_if_all_failed(outcomes: Sequence[Outcome]) -> None:
+    """Warn that all fits so far failed or could not be scored: the search may take hours."""
+    errors = [_error_of(outcome) for outcome in outcomes]
+    if all(errors):
+        warn_user(
+            f"All {len(errors)} fits so far have failed or could not be scored, the last one with "
+            f"{last_line(errors[-1])}. The search goes on; Ctrl-C ends it.",
+            FitFailedWarning,
+        )
 
 
 def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
@@ -191,17 +193,6 @@ def report_non_finite(cv_results: CvResults) -> None:
                 )
 
 
-def all_nan_message(metric: str, outcomes: Sequence[Outcome]) -> str:
-    """Return why every mean score is NaN, and what that means for the choice."""
-    errors = [error for outcome in outcomes if (error := _error_of(outcome))]
-    why = "the scorer returns NaN for this data"
-    if errors:
-        why = f"{len(errors)} of {len(outcomes)} scores failed, the first with "
-        why += last_line(errors[0])
-    of_metric = "" if metric == "score" else f" of {metric}"
-    return f"Every mean score{of_metric} is NaN, so the first candidate is chosen: {why}."
-
-
 def no_score_message(*, has_rungs: bool) -> str:
     """Return why no candidate can be chosen."""
     where = ""
@@ -212,20 +203,18 @@ def no_score_message(*, has_rungs: bool) -> str:
 
 def no_fit_message(policy: Policy, budget: str) -> str:
     """Return why a search ended before its first fit."""
-    cause, way_out = (
-        (budget, "a larger time_budget") if budget else (repr(policy), "another policy")
-    )
-    return f"{cause} ended before the first fit. Use {way_out}."
+    if budget:
+        return f"{budget} ended before the first fit. Use a larger time_budget."
+    return f"{policy!r} ended before the first fit. Use another policy."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
     """Return why a search with results has no model to predict with, and how to get one."""
-    why = {
-        "interrupt": "Ctrl-C was pressed before the best candidate was refitted",
-        "error": "an error occurred before the best candidate was refitted",
-    }.get(stopped_by, "the refit failed, or refit was set after fit")
-    way_out = ""
-    if has_checkpoint and stopped_by in ("interrupt", "error"):
+    causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
+    why, way_out = "the refit failed, or refit was set after fit", ""
+    if stopped_by in causes:
+        why = f"{causes[stopped_by]} before the best candidate was refitted"
+    if stopped_by in causes and has_checkpoint:
         way_out = f" {RESUME}"
     elif has_choice:
         way_out = (

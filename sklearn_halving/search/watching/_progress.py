@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
+
+import numpy as np
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._types import Pull
+from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -22,41 +24,6 @@ N_LINES = 10
 """Number of lines of a search without rungs, if its number of fits or its time is known."""
 FIRST_LINE = 10
 """Fits before the first line if the length is unknown; doubled for each further line."""
-
-
-@dataclass
-class Part:
-    """A rung, at whose end a line is printed."""
-
-    name: str
-    """Its name, with the numbers of the columns of ``history_``, which begin with 0."""
-    level: int
-    """The level of its fits."""
-    # Numbers of candidates and of further fits that are planned, at most.
-    n_candidates: int
-    n_left: int
-    # Numbers of fits of each candidate of a rung, and of splits on which they are compared.
-    n_each: int
-    n_splits: int
-    arms: set[int] = field(default_factory=set)
-    """Candidates with fits in this part."""
-    scored: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Those with a score on a split, by the splits on which there are any."""
-
-
-def parts_of(plan: SearchPlan) -> dict[tuple[int, ...], Part]:
-    """Return the rungs by their paths."""
-    parts: dict[tuple[int, ...], Part] = {}
-    n_repetitions, n_loops = plan.problem.max_repetitions, plan.n_loops
-    for place, bracket in enumerate(plan.brackets if plan.has_rungs else ()):
-        loop = f"loop {bracket.loop}, " if n_loops > 1 else ""
-        for number, rung in enumerate(bracket.rounds):
-            name = f"{loop}bracket {bracket.label}, rung {number}"
-            n_splits = rung.n_splits(n_repetitions)
-            n_each = n_splits - rung.first_repetition
-            n_fits = rung.n_arms * n_each
-            parts[place, number] = Part(name, rung.level, rung.n_arms, n_fits, n_each, n_splits)
-    return parts
 
 
 @dataclass(frozen=True)
@@ -71,13 +38,12 @@ class ProgressReport:
     """Number of fits from the checkpoint."""
     n_candidates: int
     """Number of candidates with at least one fit."""
-    place: str
-    """Bracket and rung of the latest fit; empty if there are none."""
+    best_candidate: int
+    """The candidate that would be chosen now; -1 if there is no score yet."""
     best_score: float
-    """Best mean score of a candidate; NaN if there is no score yet. The winner may be another
-    candidate whose score is more certain."""
+    """Its mean score at the largest resource with which it was scored; NaN if there is none."""
     best_resources: float
-    """Amount of resource at which ``best_score`` was reached."""
+    """Amount of resource of ``best_score``."""
     best_n_splits: int
     """Number of splits over which ``best_score`` is the mean; 0 if there is no score yet."""
     seconds: float
@@ -93,55 +59,45 @@ class Progress(PullObserver):
     plan: SearchPlan
     reward: Callable[[Outcome], float]
     """Function that returns the score that guides the search."""
+    choose: Callable[[], int]
+    """Function that returns the candidate that the policy would choose now."""
     resource: Resource
     callbacks: CallbackTree
     verbose: int = 0
     deadline: float = inf
     """No fit starts after this, by the clock of ``time.monotonic``."""
     n_in_checkpoint: int = 0
-    """Number of fits in the checkpoint at the start."""
-    parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
-    n_planned: int | None = None
+    """Number of fits in the checkpoint at the start. While they are read, no lines are written."""
     n_fits: int = 0
     began: float = field(default_factory=time.monotonic)
     _n_replayed: int = 0
-    _is_replaying: bool = False
     _n_lines: int = 0
-    _n_compared: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set), init=False)
-    """Numbers of splits on which candidates are compared at each level."""
-    _sums: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
-    """Sum and number of the scores of each level and arm."""
-    _failed: dict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Splits on which an arm has no score at a level."""
-    _works: set[int] = field(default_factory=set)
-    """Splits on which there are scores."""
-    # Resource of the fits of this session, and the time when the first one began.
-    _done: float = 0.0
+    _due: list[str] = field(default_factory=list)
+    """The first parts of lines that are written when the policy knows the latest scores."""
+    _scores: dict[tuple[int, int], dict[int, float]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """Scores by level and candidate, and by split."""
+    _seconds: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Seconds of the fits of this session, by level."""
     _first_began: float = 0.0
-    # Level of the latest fit, and its part.
-    _level: int = 1
-    _part: Part | None = None
-    _stops: bool = False
+    """The time when the first of them began."""
+    # Rungs are known by the indices of their bracket and of their round.
+    _in_rung: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Candidates of the fits of each rung."""
+    _n_scored: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Number of candidates that can be promoted from each rung that is complete."""
 
     @property
-    def is_needed(self) -> bool:
-        """Whether there are any lines or callbacks. If not, fits are not counted."""
-        return self.verbose > 0 or self.callbacks.is_watched
+    def _at_most(self) -> str:
+        is_exact = self.plan.of_policy.is_exact and self.deadline == inf
+        return "" if is_exact else "at most "
 
     def begin(self) -> None:
-        """Plan the parts, and write the first lines."""
-        self.parts = parts_of(self.plan)
-        self.n_planned = self.plan.n_fits
-        for part in self.parts.values():
-            self._n_compared[part.level].add(part.n_splits)
-        has_deadline = self.deadline < inf
-        at_most = "at most " if has_deadline or not self.plan.of_policy.is_exact else ""
-        self._write(headline(self.plan, at_most))
+        """Write the first lines."""
+        self._write(headline(self.plan, self._at_most))
         if self.n_in_checkpoint:
-            line = f"The checkpoint has {counted(self.n_in_checkpoint, 'fit')}"
-            if self.n_planned is not None:
-                line += f"; {at_most}{max(0, self.n_planned - self.n_in_checkpoint):,} remain"
-            self._write(line)
+            self._write(f"Reading {counted(self.n_in_checkpoint, 'fit')} from the checkpoint")
 
     def write_start(self, n_workers: int) -> None:
         """Write that worker processes start, which can take seconds."""
@@ -153,157 +109,165 @@ class Progress(PullObserver):
 
     def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
         """Process a completed pull; return whether a callback requests a stop."""
-        pull = outcome.pull
-        self._count(outcome, is_replayed=is_replayed)
-        if is_replayed and self.callbacks.is_watched:
-            self._stops |= self.callbacks.replay_pull(pull)
-        path = self.plan.of_policy.position(pull) if self.parts else ()
-        if path:
-            self._part = self.parts[path]
-        if self._part is not None:
-            self._part.arms.add(pull.arm)
-            if pull.repetition not in self._failed.get((pull.level, pull.arm), ()):
-                self._part.scored[pull.repetition].add(pull.arm)
-            self._part.n_left -= 1
-            if self._part.n_left == 0:
-                self._end_rung(path, self._part)
+        (arm, level, repetition), stops = outcome.pull, False
+        seconds = outcome.fit_seconds + outcome.score_seconds
+        self.n_fits += 1
+        self._scores[level, arm][repetition] = self.reward(outcome)
+        if is_replayed:
+            self._n_replayed += 1
+            if self.callbacks.is_watched:
+                stops = self.callbacks.replay_pull(outcome.pull)
+        else:
+            if not self._seconds:  # the start of the workers does not count
+                self._first_began = time.monotonic() - seconds
+            self._seconds[level].append(seconds)
+        if self.plan.has_rungs:
+            rung = self.plan.of_policy.position(outcome.pull)
+            self._in_rung[rung].append(arm)
+            if self._n_left(rung) == 0:
+                self._end_rung(rung)
+                stops |= self.callbacks.end_rung(rung)
         elif self._n_lines_due() > self._n_lines:
-            self._n_lines = self._n_lines_due()
-            self._write_line()
-        return self._stops
+            self._n_lines, self._due = self._n_lines_due(), self._due or [""]
+        if is_replayed:
+            self._due = ["Resumed: "] if self._n_replayed == self.n_in_checkpoint else []
+        return stops
+
+    def told(self) -> None:
+        """Write the lines that are due, as the policy knows all scores now."""
+        for text in self._due if self.verbose > 0 else ():
+            self._write_line(text)
+        self._due = []
 
     def _n_lines_due(self) -> int:
         """Return how many lines a search without rungs has written by now.
 
         There is one for each tenth of the fits or of the time, or each time the fits double.
         """
-        if self.n_planned is not None:
-            return N_LINES * self.n_fits // max(1, self.n_planned)
+        if self.plan.n_fits is not None:
+            return N_LINES * self.n_fits // max(1, self.plan.n_fits)
         if self.deadline < inf:
             passed = time.monotonic() - self.began
             return int(N_LINES * passed / max(self.deadline - self.began, 1e-9))
         return (self.n_fits // FIRST_LINE).bit_length()
 
-    def _count(self, outcome: Outcome, *, is_replayed: bool) -> None:
-        """Add a fit with its score and its time."""
-        pull = outcome.pull
-        self.n_fits += 1
-        self._n_replayed += is_replayed
-        self._is_replaying = is_replayed and self._n_replayed < self.n_in_checkpoint
-        self._level = pull.level
-        key, reward = (pull.level, pull.arm), self.reward(outcome)
-        total, n = self._sums.setdefault(key, (0.0, 0))
-        if isnan(reward):
-            self._failed[key].add(pull.repetition)
-        else:
-            self._works.add(pull.repetition)
-            self._sums[key] = total + reward, n + 1
-        if not is_replayed:
-            if self._done == 0:  # the start of the workers does not count
-                seconds = outcome.fit_seconds + outcome.score_seconds
-                self._first_began = time.monotonic() - seconds
-            self._done += self.resource.to_amount(pull.level)
+    def _n_left(self, rung: tuple[int, int]) -> int:
+        """Return the number of fits that are left in a rung.
 
-    def _end_rung(self, path: tuple[int, ...], part: Part) -> None:
-        """Plan later rungs for those that can be promoted, and tell of the end of a rung."""
-        n_scored = len(part.arms.intersection(*part.scored.values()))
-        later = (path[0], path[1] + 1)
-        while later in self.parts:
-            rung = self.parts[later]
-            n_lost = max(0, rung.n_candidates - n_scored)
-            rung.n_candidates -= n_lost
-            self._drop(later, n_lost * rung.n_each)
-            later = (later[0], later[1] + 1)
-        self._write_line(part)
-        self._stops |= self.callbacks.end_rung(path)
+        It has fewer candidates than planned if too many failed in the rungs before.
+        """
+        index, number = rung
+        here = self.plan.brackets[index].rounds[number]
+        before = (self._n_scored.get((index, lower), here.n_arms) for lower in range(number))
+        n_each = here.n_splits(self.plan.problem.max_repetitions) - here.first_repetition
+        return min([here.n_arms, *before]) * n_each - len(self._in_rung[rung])
 
-    def _drop(self, path: tuple[int, ...], n_fits: int) -> None:
-        """Take fits that are not needed out of the plan of a rung."""
-        part = self.parts[path]
-        part.n_left -= n_fits
-        if self.n_planned is not None:
-            self.n_planned -= n_fits
-        if n_fits and part.arms and part.n_left == 0:
-            self._end_rung(path, part)
+    def _end_rung(self, rung: tuple[int, int]) -> None:
+        """Count the candidates that can be promoted, and let a line be written.
+
+        A split on which all fail says nothing, and a rung in which all fail decides nothing.
+        """
+        bracket, arms = self.plan.brackets[rung[0]], set(self._in_rung[rung])
+        here = bracket.rounds[rung[1]]
+        splits = range(here.n_splits(self.plan.problem.max_repetitions))
+        scores = [[self._scores[here.level, arm].get(s, nan) for s in splits] for arm in arms]
+        has_score = ~np.isnan(scores)
+        n_scored = has_score[:, has_score.any(axis=0)].all(axis=1).sum()
+        self._n_scored[rung] = int(n_scored) or len(arms)
+        loop = f"loop {bracket.loop}, " if self.plan.n_loops > 1 else ""
+        name = f"{loop}bracket {bracket.label}, rung {rung[1]}"
+        amount = resource_text(self.resource, self.resource.to_amount(here.level))
+        self._due.append(f"{name}: {counted(len(arms), 'candidate')}{amount}; ")
 
     def report(self) -> ProgressReport:
         """Return the current state."""
-        now = time.monotonic()
-        score, level, n_splits = self._best()
+        now, left = time.monotonic(), self._left()
+        arm, level, scores = self._choice()
         return ProgressReport(
             n_fits=self.n_fits,
-            n_planned=self.n_planned,
+            n_planned=None if left is None else self.n_fits + left.total(),
             n_from_checkpoint=self._n_replayed,
-            n_candidates=len({arm for _, arm in self._sums}),
-            place="" if self._part is None else self._part.name,
-            best_score=score,
+            n_candidates=len({arm for _, arm in self._scores}),
+            best_candidate=arm,
+            best_score=float(np.mean(scores)) if scores else nan,
             best_resources=self.resource.to_amount(level) if level else nan,
-            best_n_splits=n_splits,
+            best_n_splits=len(scores),
             seconds=now - self.began,
-            seconds_left=self._seconds_left(now),
+            seconds_left=self._seconds_left(now, left),
         )
 
-    def _best(self) -> tuple[float, int, int]:
-        """Return the best mean, its level and its number of scores, or NaN, 0 and 0.
+    def _choice(self) -> tuple[int, int, list[float]]:
+        """Return the candidate that would be chosen now, its largest level, and its scores there.
 
-        If the policy ranks by level, the largest level counts. In a rung, candidates have a mean
-        once they have all its scores, and those with more splits rank before all others.
+        If the policy has no choice yet, it is the best one of those with the largest level and
+        the most splits.
         """
-        has_rungs = bool(self._n_compared)
-        by_level = self.plan.of_policy.ranks_by == "level"
-        best: tuple[tuple[float, ...], tuple[float, int, int]] = (-inf,), (nan, 0, 0)
-        for (level, arm), (total, n) in self._sums.items():
-            failed = self._failed.get((level, arm), set())
-            n_all = n + len(failed)
-            is_compared = not has_rungs or n_all in self._n_compared[level]
-            if n and is_compared and not failed & self._works:
-                mean = total / n
-                key = (level, n_all if has_rungs else 0, mean) if by_level else (mean,)
-                best = max(best, (key, (mean, level, n)), key=lambda pair: pair[0])
-        return best[1]
+        finite = {
+            key: [x for x in own.values() if not isnan(x)] for key, own in self._scores.items()
+        }
+        known, chosen = {key: own for key, own in finite.items() if own}, self.choose()
+        if not known:
+            return NO_ARM, 0, []
+        key = max(
+            [key for key in known if key[1] == chosen] or known,
+            key=lambda key: (key[0], len(known[key]), np.mean(known[key])),
+        )
+        return key[1], key[0], known[key]
 
-    def _seconds_left(self, now: float) -> float | None:
-        """Return an estimate of the remaining time.
+    def _left(self) -> Counter[int] | None:
+        """Return the number of fits that are left at each level; None if it is not known."""
+        if self.plan.n_fits is None:
+            return None
+        left = Counter[int]()
+        if not self.plan.has_rungs:
+            left[self.plan.problem.max_level] = self.plan.n_fits - self.n_fits
+        for index, bracket in enumerate(self.plan.brackets if self.plan.has_rungs else ()):
+            for number, rung in enumerate(bracket.rounds):
+                left[rung.level] += self._n_left((index, number))
+        return left
 
-        The time of a fit is assumed to be in proportion to its resource.
+    def _seconds_left(self, now: float, n_left: Counter[int] | None) -> float | None:
+        """Return an estimate of the remaining time; None if it is not known.
+
+        The time of fits at a new level is read off a line through the means at the others. From
+        one level it is not estimated: ten times the rows may take any time up to the tenfold.
         """
-        if self._is_replaying:
-            return None  # some of the remaining fits are in the checkpoint
+        if self._n_replayed < self.n_in_checkpoint:
+            return None
         left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
-        if self.n_planned is not None and self._done > 0:
-            amount = self.resource.to_amount
-            to_do = sum(part.n_left * amount(part.level) for part in self.parts.values())
-            if not self.parts:
-                to_do = max(0, self.n_planned - self.n_fits) * amount(self._level)
-            left.append((now - self._first_began) * to_do / self._done)
+        if n_left is not None and self._seconds:
+            n_left = +n_left  # levels with fits that are left
+            known = {level: float(np.mean(each)) for level, each in self._seconds.items()}
+            if len(known) > 1:
+                line = np.polyfit(list(known), list(known.values()), 1)
+                known = {each: max(0.0, float(np.polyval(line, each))) for each in n_left} | known
+            if n_left.keys() <= known.keys():
+                to_do = sum(n * known[level] for level, n in n_left.items())
+                done = sum(map(sum, self._seconds.values()))
+                left.append((now - self._first_began) / max(done, 1e-9) * to_do)
         return min(left, default=None)
 
     def _write(self, line: str) -> None:
         if self.verbose > 0:
             write_line(line)
 
-    def _write_line(self, part: Part | None = None) -> None:
-        """Write the line for the end of a rung, or else for a number of fits."""
+    def _write_line(self, text: str) -> None:
+        """Write a line with the present state."""
         report = self.report()
-        fits = counted(report.n_fits if self.n_planned is None else self.n_planned, "fit")
-        if self.n_planned is not None:
-            fits = f"{report.n_fits:,} of {fits}"
+        fits = counted(report.n_fits, "fit")
+        if report.n_planned is not None:
+            total = counted(report.n_planned, "fit")
+            fits = f"{report.n_fits:,} of {self._at_most}{total}"
+        tried = "" if self.plan.has_rungs else f" of {counted(report.n_candidates, 'candidate')}"
         best = "no score yet"
-        if not isnan(report.best_score):
-            best = f"best mean so far {score_text(report.best_score)}"
-            if not self._n_compared:
-                best += f" ({counted(report.best_n_splits, 'split')})"
+        if report.best_n_splits:
+            best = f"choice so far: candidate {report.best_candidate}, score "
+            best += f"{score_text(report.best_score)} on {counted(report.best_n_splits, 'split')}"
+            best += resource_text(self.resource, report.best_resources)
         times = f"{clock_text(report.seconds)} elapsed"
         if report.seconds_left:
             times += f", about {clock_text(max(1.0, report.seconds_left))} left"
-        if part is None:
-            tried = f"{counted(report.n_candidates, 'candidate')} tried"
-            self._write(f"{fits}: {tried}; {best}; {times}")
-            return
-        what = counted(len(part.arms), "candidate")
-        what += f" on {counted(part.n_splits, 'split')}"
-        what += resource_text(self.resource, self.resource.to_amount(part.level))
-        self._write(f"{part.name}: {what}; {best}; {fits}, {times}")
+        self._write(f"{text}{fits}{tried}; {best}; {times}")
 
     def write_end(self, ended_by: str, chosen: str) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""

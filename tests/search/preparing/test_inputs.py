@@ -224,3 +224,18 @@ def test_a_used_up_generator_says_what_to_do(search_class):
 def test_missing_groups_say_what_to_do(search_class, cv):
     with pytest.raises(ValueError, match=r"'groups' parameter should not be None.*Pass groups to"):
         small(search_class, SVC(), {"C": [0.1, 1, 10, 100]}, cv=cv).fit(*data())
+
+
+@pytest.mark.parametrize("scoring", ["accurracy", ["f1", "accurracy"], {"mine": "accurracy"}])
+def test_a_misspelled_scorer_gets_a_guess(scoring):
+    search = small(HyperbandSearchCV, SVC(), {"C": [1, 10, 100]}, scoring=scoring, refit=False)
+    for call in (search.fit, search.plan):
+        with pytest.raises(ValueError, match=r"got 'accurracy'\. Did you mean 'accuracy'"):
+            call(*data())
+
+
+def test_a_wrong_name_does_not_get_all_others():
+    estimator = make_pipeline(StandardScaler(), SVC())
+    with pytest.raises(ValueError, match=r"Did you mean 'svc__C'\?.*\] and \d+ more") as error:
+        small(HyperbandSearchCV, estimator, {"C": [1, 10, 100]}).fit(*data())
+    assert str(error.value).count("', '") == 9

@@ -1,4 +1,4 @@
-"""What `summary` says, word by word where that is possible, for every search and every end."""
+"""What `summary` and `leaderboard` say, for every search and every end."""
 
 from __future__ import annotations
 
@@ -11,89 +11,430 @@ from scipy.stats import uniform
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
-from search.common import SEARCHES, Interrupting, Known, data, interrupted, small
-from sklearn_halving import HyperbandSearchCV
+from search.common import (
+    SEARCHES,
+    Constant,
+    Interrupting,
+    Known,
+    Noisy,
+    data,
+    interrupted,
+    numbered,
+    small,
+)
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 from sklearn_halving.search.reporting._statistics import edges
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
 )
-SPACE = {"value": [0.1, 0.2, 0.5, 0.6, 0.7]}
+SPACE = {"value": [0.1, 0.2, 0.4, 0.6, 0.7]}
 
 
 def said(search):
-    """Return the summary without the lines of times, after a look at the length of all lines."""
-    text = search.summary()
-    lines = text.splitlines()
+    """Return the summary with T for times, after a look at the lengths of the lines."""
+    lines = search.summary().splitlines()
+    assert len(lines) <= 12
     assert max(map(len, lines)) <= 88
     assert not any(line != line.rstrip() for line in lines)
-    times = r"\n +[\d.]+ (s|min) [^\n]*of fitting and scoring.*?(?=\n  \w)"
-    return re.sub(times, "", text, flags=re.DOTALL).splitlines()
+    return re.sub(r"[\d.]+ (min \d+ )?s\b", "T", "\n".join(lines))
 
 
-def test_hyperband_line_by_line():
-    search = small(HyperbandSearchCV, Known(), SPACE).fit(*data())
-    assert (
-        "\n".join(said(search))
-        == """\
+# ------------------------------------------------------------------------- one text a search
+
+TEXTS = {
+    AdaptiveSearchCV: """\
+AdaptiveSearchCV of Known()
+  searched   6 candidates
+  spent      10 fits, 56 % of GridSearchCV; T, refit T
+  gained     yours 0.5, winner 0.7: +0.2 on 1 common split
+  ended      stopped by the end of the candidates: all were tried
+  best       candidate  n_fits  score       parameters
+             3          3       0.7    (0)  value=0.7
+             4          3       0.6    (0)  value=0.6
+             0          1       0.5         value=0.5
+             5          1       0.4         value=0.4
+             1          1       0.2         value=0.2
+  advice     value is at the upper end of its range: try larger values, too""",
+    HyperbandSearchCV: """\
 HyperbandSearchCV of Known()
-  searched   5 candidates; resource n_samples: 13 to 40 in a fit
-  spent      18 fits; GridSearchCV would make 15 fits, 5 candidates x 3 splits
-             477 training rows, as much as 11.9 full fits: 80 % of GridSearchCV
-  ended      finished as planned
-  brackets   candidates at n_samples: best score; * marks the winner
-             bracket 1:  3 at 13: 0.5,  1 at 40: 0.5
-             bracket 0:  2 at 40: 0.7*
-  best       5 of 5 candidates; * marks the winner
-             rank   candidate   fits   score   parameters
-             1      4*          3      0.7     value=0.7
-             2      3           3      0.6     value=0.6
-             3      2           6      0.5     value=0.5
-             5      1           3      0.2     value=0.2
-             6      0           3      0.1     value=0.1
-  winner     candidate 4, rank 1 of 6 in cv_results_: score 0.7 (standard deviation 0
-               over 3 fits) at n_samples=40
-             value=0.7
-             value is at the upper end of its range: try larger values, too
-             probability of being the best of the 3 finalists > 0.99
-  failures   none"""
-    )
-
-
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_several_metrics(search_class):
-    scoring = {"large": "accuracy", "other": lambda estimator, X, y: -estimator.value}
-    search = small(search_class, Known(), SPACE, scoring=scoring, refit="other").fit(*data())
-    text = "\n".join(said(search))
-    assert "other -0.1 (standard deviation" in text
-    assert "also: large 0.5" in text
-
-    text = " ".join(search.set_params(refit=False).fit(*data()).summary().split())
-    assert "winner none was chosen" in text
+  searched   5 candidates; n_samples 13 to 40
+  spent      18 fits (9 full), 80 % of GridSearchCV; T, refit T
+  ended      as planned
+  best       candidate  n_fits  n_resources  score       parameters
+             4          3       40           0.7    (0)  value=0.7
+             3          3       40           0.6    (0)  value=0.6
+             2          6       40           0.4    (0)  value=0.4
+             1          3       13           0.2    (0)  value=0.2
+             0          3       13           0.1    (0)  value=0.1
+  advice     value is at the upper end of its range: try larger values, too""",
+    VarianceHalvingSearchCV: """\
+VarianceHalvingSearchCV of Known()
+  searched   5 candidates
+  spent      25 fits; T, refit T
+  ended      as planned
+  best       candidate  n_fits  score       parameters
+             4          5       0.7    (0)  value=0.7
+             3          5       0.6    (0)  value=0.6
+             2          6       0.4    (0)  value=0.4
+             1          5       0.2    (0)  value=0.2
+             0          4       0.1    (0)  value=0.1
+  advice     value is at the upper end of its range: try larger values, too""",
+    BayesGapSearchCV: """\
+BayesGapSearchCV of Known()
+  searched   5 candidates, 4 fitted
+  spent      20 fits; T, refit T
+  ended      as planned
+  best       candidate  n_fits  score       parameters
+             4          9       0.7    (0)  value=0.7
+             3          9       0.6    (0)  value=0.6
+             1          1       0.2         value=0.2
+             0          1       0.1         value=0.1
+  advice     value is at the upper end of its range: try larger values, too""",
+    BanditSearchCV: """\
+BanditSearchCV of Known()
+  searched   5 candidates
+  spent      22 fits; T, refit T
+  ended      as planned
+  best       candidate  n_fits  score       parameters
+             4          6       0.7    (0)  value=0.7
+             3          6       0.6    (0)  value=0.6
+             2          4       0.4    (0)  value=0.4
+             1          3       0.2    (0)  value=0.2
+             0          3       0.1    (0)  value=0.1
+  advice     value is at the upper end of its range: try larger values, too""",
+}
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
-def test_the_certainty_of_a_choice_among_two_is_not_shown(search_class):
-    search = small(search_class, Known(), {"value": [0.5, 0.7]}).fit(*data())
-    text = search.summary()
-    assert "probability" not in text
-    assert "P(best)" not in text
+def test_the_whole_text(search_class):
+    assert said(small(search_class, Known(), SPACE).fit(*data())) == TEXTS[search_class]
 
 
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_failures_are_counted_with_the_first_error(search_class):
-    space = [{"value": [0.1, 0.2]}, {"value": [0.3], "fails": [True]}]
-    search = small(search_class, Known(), space).fit(*data())
-    n_failed = int(search.history_["failed"].sum())
-    text = "\n".join(said(search))
-    assert (
-        f"failures   {n_failed} of {search.n_fits_} fits (failed: {n_failed}); the first:" in text
+# ---------------------------------------------------------------------- whatever was searched
+
+
+class Moody(Constant):
+    """Fails in several ways, with long messages, and has long parameters."""
+
+    def __init__(self, value=0.5, mood="good", **others):
+        self.value = value
+        self.mood = mood
+
+    def fit(self, X, y=None):
+        if self.mood == "fit":
+            raise ArithmeticError("told to fail, " * 20)
+        if self.mood == "memory":
+            raise MemoryError("told to need more")
+        return super().fit(X, y)
+
+    def score(self, X, y=None):
+        if self.mood == "score":
+            raise LookupError("told to have no score\nand to say so on two lines")
+        return self.value
+
+
+def pipeline(n_steps):
+    scale = FunctionTransformer(inv_kw_args={"a key of some length": list(range(50))})
+    steps = [(f"a_step_with_a_long_name_{i}", scale) for i in range(n_steps)]
+    return Pipeline([*steps, ("model", SVC())])
+
+
+FAMILIES = [
+    {"model": [SVC()], "model__C": [1e-9, 1 / 3, 1e9], "model__gamma": [1e-9, 1e9 / 3]},
+    {"model": [LogisticRegression(max_iter=500)], "model__C": [1e-9, 1 / 3, 1e9]},
+    {"model": [DecisionTreeClassifier(random_state=0)], "model__max_depth": range(1, 9)},
+]
+MOODS = {"value": [0.1, 0.3, 0.5, 0.7], "mood": ["good", "fit", "score", "memory"]}
+METRICS = {"scoring": ["accuracy", "balanced_accuracy"]}
+CASES = {
+    "many candidates": (Known(), {"value": np.linspace(0, 1, 200).tolist()}, {}),
+    "failures of several kinds": (Moody(), MOODS, {}),
+    "every score fails": (Moody(mood="score"), {"value": [0.1, 0.2, 0.3]}, {}),
+    "several metrics": (SVC(), {"C": [1, 2, 3]}, METRICS | {"refit": "balanced_accuracy"}),
+    "nothing is chosen": (SVC(), {"C": [1, 2, 3]}, METRICS | {"refit": False}),
+    "families": (pipeline(1), FAMILIES, {}),
+    "a huge estimator": (pipeline(20), FAMILIES, {}),
+    "long values": (Moody(), {"mood": [["x" * 200, n] for n in range(5)]}, {}),
+    "no refit": (Known(), SPACE, {"refit": False}),
+}
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_the_summary_is_short_and_the_leaderboard_complete(search_class, case):
+    estimator, space, params = CASES[case]
+    search = small(search_class, estimator, space, **params).fit(*data(120))
+    text = said(search)
+    assert text.startswith(search_class.__name__)
+    assert ("failures" in text) == search.history_["failed"].any()
+    check_leaderboard(search)
+
+
+def check_leaderboard(search):
+    """One row for each candidate, the chosen one first, full fits before partial ones."""
+    board, history = search.leaderboard(), search.history_
+    metric = board.columns[2]
+    fitted = set(history["candidate"])
+    assert set(board["candidate"]) <= fitted
+    assert board["candidate"].is_unique
+    texts = {repr(params) for params in search.cv_results_["params"]}
+    assert len(board) <= len(texts)
+    assert board["rank"].tolist() == list(range(1, len(board) + 1))
+    assert (board["n_fits"] == board["candidate"].map(history["candidate"].value_counts())).all()
+    results = search.cv_results_
+    for row in board.head(20).to_dict("records"):
+        own = results["candidate"] == row["candidate"]
+        if "n_resources" in row:
+            own &= results["n_resources"] == row["n_resources"]
+        mean = results[f"mean_test_{metric}"][own]
+        assert row[metric] == mean[0] or np.isnan(row[metric])
+    if hasattr(search, "best_index_"):
+        assert board["candidate"][0] == results["candidate"][search.best_index_]
+        assert board["status"][0] == "chosen"
+    scored = board[1:].dropna(subset=[metric])
+    assert set(scored.index) == set(range(1, len(scored) + 1)), "those without a score come last"
+    if "n_resources" in board:
+        assert scored["n_resources"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_resumed_search_names_the_time_of_its_last_session(search_class, tmp_path):
+    search = small(search_class, Known(), SPACE, checkpoint=tmp_path / "journal").fit(*data())
+    once = said(search)
+    assert said(search.fit(*data())) == once.replace("; T, refit", "; T since resumed, refit")
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_a_search_that_was_interrupted(search_class):
+    search = interrupted(search_class, SPACE)
+    assert "  ended      stopped by Ctrl-C; nothing was refitted\n" in said(search)
+    assert not search.leaderboard()["status"].str.startswith("dropped").any()
+    check_leaderboard(search)
+
+
+# --------------------------------------------------------------------- yours against the winner
+
+
+def gained(search):
+    return re.search(r"  gained     (.*)", said(search))[1]
+
+
+def test_yours_against_the_winner_on_common_splits():
+    noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
+    search = AdaptiveSearchCV(noisy, {"value": uniform(0, 1)}, n_fits=40, random_state=0)
+    search.fit(*numbered(100))
+    winner = int(search.cv_results_["candidate"][search.best_index_])
+    scores = search.history_.pivot_table(index="split", columns="candidate", values="test_score")
+    common = scores[[0, winner]].dropna()
+    yours, best = common.mean()
+    difference = common[winner] - common[0]
+    text = f"yours {yours:.4g}, winner {best:.4g}: {difference.mean():+.2g}"
+    assert gained(search).startswith(text)
+    if len(common) == 1:
+        assert gained(search) == f"{text} on 1 common split"
+    else:
+        n_test, n_train = 20, 80
+        error = difference.std() * np.sqrt(1 / len(common) + n_test / n_train)
+        assert gained(search) == f"{text} ({error:.2g}) on {len(common)} common splits"
+
+
+def test_a_grid_compares_yours_on_all_splits_that_both_have():
+    noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
+    search = AdaptiveSearchCV(noisy, {"value": [0.2, 0.3, 0.4, 0.9]}, random_state=0)
+    search.fit(*numbered(500))
+    full = search.history_.query("n_resources == n_resources.max()")
+    scores = full.pivot_table(index="split", columns="candidate", values="test_score")
+    common = scores[[1, 3]].dropna()
+    difference = common[3] - common[1]
+    error = difference.std() * np.sqrt(1 / len(common) + 1 / 4)
+    assert gained(search) == (
+        f"yours {common[1].mean():.4g}, winner {common[3].mean():.4g}: "
+        f"{difference.mean():+.2g} ({error:.2g}) on {len(common)} common splits"
     )
-    assert "ArithmeticError: told to fail" in text
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "text"),
+    [
+        (Known(0.7), SPACE, "nothing: your own model is the best, score 0.7"),
+        (Known(0.9), SPACE, "nothing: your own model is the best, score 0.9"),
+        (
+            Known(fails=True),
+            [{"value": [0.1, 0.2, 0.3], "fails": [False]}],
+            "unknown: your own model has no score, winner 0.3",
+        ),
+    ],
+)
+def test_no_gain(estimator, space, text):
+    search = small(AdaptiveSearchCV, estimator, space).fit(*data())
+    assert gained(search) == text
+    assert ("advice" in said(search)) == estimator.fails
+
+
+def test_what_more_time_would_gain_is_said_if_the_budget_was_used_up():
+    def outlook(n_fits):
+        search = AdaptiveSearchCV(
+            Noisy(0.3, 0.1, 0.1), {"value": uniform(0, 1)}, n_fits=n_fits, random_state=0
+        )
+        return re.search("  ended      (.*)", said(search.fit(*numbered(100))))[1]
+
+    few = r"as planned; (\d) candidates? in full, too few to judge more time"
+    assert int(re.fullmatch(few, outlook(12))[1]) < 8
+    assert re.fullmatch(r"as planned; best found at T of T, last half \+[\d.e-]+", outlook(60))
+
+
+def test_no_advice_for_a_choice_that_beats_nobody():
+    search = small(AdaptiveSearchCV, Known(0.5), {"value": [0.7] * 4 + [0.6, 0.5]})
+    assert "advice" in said(search.fit(*data()))
+    constant = {"value": [0.5], "nan_below": [5, 6, 7, 8]}
+    search = small(HyperbandSearchCV, Known(), constant).fit(*data())
+    assert "advice" not in said(search)
+
+
+# -------------------------------------------------------------------------------- leaderboard
+
+
+def test_leaderboard_of_rungs():
+    board = small(HyperbandSearchCV, Known(), SPACE).fit(*data()).leaderboard()
+    assert board["candidate"].tolist() == [4, 3, 2, 1, 0]
+    assert board["n_fits"].tolist() == [3, 3, 6, 3, 3]
+    dropped = "dropped at n_samples=13"
+    assert board["status"].tolist() == ["chosen", "", "", dropped, dropped]
+    assert board["value"].tolist() == [0.7, 0.6, 0.4, 0.2, 0.1]
+    assert board["params"][0] == {"value": 0.7}
+
+
+def test_a_candidate_has_one_row_although_its_resource_is_a_parameter():
+    search = HyperbandSearchCV(
+        LogisticRegression(), {"C": [0.01, 0.1, 1, 10, 100]}, resource="max_iter", brackets="all",
+        min_resources=10, max_resources=90, cv=3, random_state=0,
+    )  # fmt: skip
+    search.fit(*data())
+    board = search.leaderboard()
+    assert len(board) == 5
+    assert list(board.columns[-2:]) == ["C", "params"]
+    assert "max_iter=" not in search.summary()
+    check_leaderboard(search)
+
+
+def test_equal_candidates_count_once():
+    space = [{"value": [0.1, 0.7, 0.3]}, {"value": [0.7, 0.1, 0.2]}]
+    board = small(HyperbandSearchCV, Known(), space).fit(*data()).leaderboard()
+    assert sorted(board["value"]) == [0.1, 0.2, 0.3, 0.7]
+    assert board["status"][0] == "chosen"
+
+
+def test_ways_to_fail():
+    space = {"mood": ["good", "fit", "score", "memory"]}
+    search = small(BanditSearchCV, Moody(), space, n_fits=12).fit(*data())
+    status = search.leaderboard().set_index("mood")["status"].to_dict()
+    failed = {"fit": "failed", "score": "scorer_failed", "memory": "memory"}
+    assert status == {"good": "chosen"} | failed
+    kinds = re.search(r"  failures   \d+ fits \((.*?)\)", said(search))[1]
+    assert {kind.partition(":")[0] for kind in kinds.split(", ")} == set(failed.values())
+
+
+# ------------------------------------------------------------------------------------- HTML
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_class):
+    scale = FunctionTransformer(inv_kw_args={"<script>": 1})
+    search = small(search_class, make_pipeline(scale, SVC()), {"svc__C": [1, 10, 100]})
+    mark = '<pre class="sklearn-halving"'
+    assert mark not in search._repr_html_()
+    diagram, _, panel = search.fit(*data())._repr_html_().partition(mark)
+    assert search_class.__name__ in diagram
+    assert "FunctionTransformer" in diagram
+    assert unescape(panel.partition(">")[2]).startswith(f"{search.summary()}</pre>")
+    n_candidates = len(search.leaderboard())
+    assert f"<summary>{n_candidates} candidates</summary>" in panel
+    assert panel.count("<tr") == 1 + n_candidates
+    assert "<script>" not in panel
+    assert set(search._repr_mimebundle_()) == {"text/plain", "text/html"}
+    with config_context(display="text"):
+        assert not hasattr(search, "_repr_html_")
+    del search.cv_results_  # a search with something missing is shown, too
+    assert search_class.__name__ in search._repr_html_()
+
+
+def test_html_of_a_leaderboard_whose_values_are_html():
+    space = {"mood": ["<b>good", "<b>better", "<b>best"]}
+    html = small(AdaptiveSearchCV, Moody(), space).fit(*data())._repr_html_()
+    assert "<td>&lt;b&gt;best</td>" in html
+    assert "<b>best" not in html
+
+
+# ---------------------------------------------------------------------------- names of objects
+
+
+class Unnamed:
+    """Has the repr of any object: its class and its address."""
+
+    def method(self):
+        """Be a bound method."""
+
+
+def accuracy_of(estimator, X, y):
+    return estimator.score(X, y)
+
+
+class Choosy(Known):
+    """Takes any object as a parameter, and complains about lists."""
+
+    def __init__(self, value=0.5, thing=None):
+        super().__init__(value)
+        self.thing = thing
+
+    def fit(self, X, y=None):
+        if isinstance(self.thing, list):
+            raise TypeError(f"no use for {self.thing}")
+        return super().fit(X, y)
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize(
+    ("thing", "name", "short"),
+    [
+        (accuracy_of, "accuracy_of", "accuracy_of"),
+        (Unnamed(), "<Unnamed>", "<Unnamed>"),
+        (Unnamed().method, "<bound method Unnamed.method of <Unnamed>>", "<bound met..."),
+        (
+            FunctionTransformer(accuracy_of),
+            "FunctionTransformer(func=accuracy_of)",
+            "FunctionTransformer",
+        ),
+    ],
+)
+def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, name, short):
+    space = [
+        {"value": [0.6, 0.5], "thing": [thing, None]},
+        {"value": [0.1, 0.2], "thing": [[thing]]},
+    ]
+    search = small(search_class, Choosy(thing=thing), space, scoring=accuracy_of).fit(*data())
+    text = search.summary()
+    assert "0x" not in text
+    assert text.startswith(f"{search_class.__name__} of Choosy(thing={name}"[:60])
+    assert f"thing={short}" in text
+    assert f"TypeError: no use for [{name}]"[:50] in text
+
+
+# ------------------------------------------------------------------------------- before the refit
 
 
 @pytest.mark.parametrize("method", ["predict", "score", "predict_proba", "transform"])
@@ -115,74 +456,7 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
     assert best.predict(X).shape == y.shape
 
 
-@pytest.mark.parametrize("search_class", SEARCHES)
-def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_class):
-    scale = FunctionTransformer(inv_kw_args={"<script>": 1})
-    search = small(search_class, make_pipeline(scale, SVC()), {"svc__C": [1, 10, 100]})
-    mark = '<pre class="sklearn-halving"'
-    assert mark not in search._repr_html_()
-    diagram, _, panel = search.fit(*data())._repr_html_().partition(mark)
-    assert search_class.__name__ in diagram
-    assert "FunctionTransformer" in diagram
-    assert unescape(panel.partition(">")[2]).startswith(f"{search.summary()}</pre>")
-    assert "<script>" not in panel
-    assert set(search._repr_mimebundle_()) == {"text/plain", "text/html"}
-    with config_context(display="text"):
-        assert not hasattr(search, "_repr_html_")
-    del search.cv_results_  # a search with something missing is shown, too
-    assert search_class.__name__ in search._repr_html_()
-
-
-class Unnamed:
-    """Has the repr of any object: its class and its address."""
-
-    def method(self):
-        """Be a bound method."""
-
-
-def accuracy_of(estimator, X, y):
-    return estimator.score(X, y)
-
-
-def first_row(results):
-    return int(results["rank_test_score"].argmin())
-
-
-class Choosy(Known):
-    """Takes any object as a parameter, and complains about lists."""
-
-    def __init__(self, value=0.5, thing=None):
-        super().__init__(value)
-        self.thing = thing
-
-    def fit(self, X, y=None):
-        if isinstance(self.thing, list):
-            raise TypeError(f"no use for {self.thing}")
-        return super().fit(X, y)
-
-
-@pytest.mark.walk
-@pytest.mark.parametrize("search_class", SEARCHES)
-@pytest.mark.parametrize(
-    ("thing", "name"),
-    [
-        (accuracy_of, "accuracy_of"),
-        (Unnamed(), "<Unnamed>"),
-        (Unnamed().method, "<bound method Unnamed.method of <Unnamed>>"),
-        (FunctionTransformer(accuracy_of), "FunctionTransformer(func=accuracy_of)"),
-    ],
-)
-def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, name):
-    space = [{"value": [0.6], "thing": [thing]}, {"value": [0.1, 0.2], "thing": [[thing]]}]
-    options = {"scoring": accuracy_of, "refit": first_row, "n_candidates": 4}
-    if search_class is not HyperbandSearchCV:
-        del options["n_candidates"]
-    search = small(search_class, Choosy(thing=thing), space, **options).fit(*data())
-    text = " ".join(search.summary().split())
-    assert "0x" not in text
-    assert text.startswith(f"{search_class.__name__} of Choosy(thing={name})"[:60])
-    assert f"thing={name}" in text.partition("winner")[2]
-    assert f"TypeError: no use for [{name}]" in text
+# ------------------------------------------------------------------------------ ends of ranges
 
 
 @pytest.mark.parametrize(

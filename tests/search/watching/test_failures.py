@@ -12,7 +12,7 @@ from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from search.common import SEARCHES, Interrupting, Known, data, numbered, small
+from search.common import SEARCHES, Constant, Interrupting, Known, data, numbered, small
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
 
 
@@ -70,31 +70,47 @@ def test_there_is_one_entry_for_each_kind_of_error():
     assert "min_resources" not in text
 
 
+class Failing(Known):
+    """Fails in its fits or in its scores, and notes how many warnings there were before."""
+
+    n_said: list[int]
+
+    def __init__(self, value=0.5, fails=False, way="fit"):
+        super().__init__(value, fails)
+        self.way = way
+
+    def fit(self, X, y=None):
+        Failing.n_said.append(len(Failing.caught))
+        if self.fails and self.way == "fit":
+            raise ArithmeticError("told to fail")
+        return Constant.fit(self, X, y)
+
+    def score(self, X, y=None):
+        if self.fails:
+            raise ArithmeticError("told to fail")
+        return self.value
+
+
 @pytest.mark.parametrize("search_class", SEARCHES)
+@pytest.mark.parametrize("way", ["fit", "score"])
 @pytest.mark.parametrize("n_good", [0, 1])
-def test_a_search_in_which_all_fits_fail_says_so_before_the_end(search_class, n_good, monkeypatch):
+def test_a_search_in_which_all_fits_fail_says_so_after_the_first_few(search_class, way, n_good):
     """Not only after hours."""
-    monkeypatch.setattr("sklearn_halving.search._run.SILENT_SECONDS", 0.0)
-    n_said = []
-
-    class Failing(Known):
-        def fit(self, X, y=None):
-            n_said.append(len(caught))
-            return super().fit(X, y)
-
     space = [{"value": [0.1] * n_good}] * n_good + [
         {"value": [0.2, 0.3, 0.4, 0.5], "fails": [True]}
     ]
-    search = small(search_class, Failing(fails=not n_good), space)
-    with warnings.catch_warnings(record=True) as caught:
+    search = small(search_class, Failing(fails=not n_good, way=way), space)
+    Failing.n_said = []
+    with warnings.catch_warnings(record=True) as Failing.caught:
         warnings.simplefilter("always")
         with suppress(ValueError):
             search.fit(*data())
-    texts = [str(w.message) for w in caught if "fits so far have failed" in str(w.message)]
+        texts = [str(w.message) for w in Failing.caught if "fits so far" in str(w.message)]
     assert len(texts) == search.history_["failed"][:3].all()
     if texts:
-        assert texts[0].startswith("All 3 fits so far have failed, the last one with Arithm")
-        assert n_said[3] == 1
+        words = "have failed or could not be scored, the last one with ArithmeticError: told to"
+        assert texts[0].startswith(f"All 3 fits so far {words}")
+        assert len(Failing.n_said) < 9 or Failing.n_said[8] == 1
     assert texts or n_good
 
 
