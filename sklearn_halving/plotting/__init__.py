@@ -4,7 +4,7 @@
 something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
-from sklearn_halving.plotting._candidates import ConfidenceDisplay, PullsDisplay, RegretDisplay
+from sklearn_halving.plotting._candidates import ConfidenceDisplay, HistoryDisplay
 from sklearn_halving.plotting._parameters import (
     ImportanceDisplay,
     ParameterDisplay,
@@ -15,10 +15,9 @@ from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDis
 __all__ = [
     "BracketDisplay",
     "ConfidenceDisplay",
+    "HistoryDisplay",
     "ImportanceDisplay",
     "ParameterDisplay",
     "ParameterPairDisplay",
-    "PullsDisplay",
-    "RegretDisplay",
     "RungDisplay",
 ]
