@@ -31,9 +31,9 @@ class HistoryDisplay(Display):
     """Every fit, the choice of the search after it, and the level of your model.
 
     Use `from_estimator` to create a display. A point is a fit. The line is the mean score of the
-    candidate that would be chosen at this time: the best of those with the most resource and the
-    most scores, of which five are enough. It ends with the choice of the search. Your model is the
-    estimator as it is, if the search has fitted it.
+    candidate that would be chosen at this time: the best of those with the most resource and
+    at least half as many scores as others, of which five are enough. It ends with the choice of
+    the search. Your model is the estimator as it is, if the search has fitted it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class HistoryDisplay(Display):
         ax.step(x, choice, where="post", label="choice", **line)
         ax.plot(x[-1:], choice[-1:], "*", ms=15, mec=ax.get_facecolor(), clip_on=False, **line)
         keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
-        drawing.clip_below(ax, x, score, drawing.lowest_shown(score, *keep))
+        drawing.clip_below(ax, x, score, drawing.limits(score, *keep))
         drawing.set_numbers(ax.xaxis, np.arange(2) if cost == "fits" else np.array([0, 0.5]))
         ax.set(xlabel=cost, ylabel=self.score_label, xlim=(0, 1.02 * x.max()))
         n_candidates = drawing.counted(fits["candidate"].nunique(), "candidate")
@@ -150,27 +150,22 @@ def _busy_seconds(history: pd.DataFrame) -> np.ndarray:
 
 def _choices(history: pd.DataFrame) -> dict[str, list[float]]:
     """Return the candidate that would be chosen after each fit, and its mean score."""
-    scores: dict[tuple[int, float], list[float]] = {}
-    keys: dict[int, tuple[float, int, float]] = {}
-    choice, choices = -1, []
+    n_candidates = int(history["candidate"].max()) + 1
+    total, count, level = np.zeros((3, n_candidates))
+    found = np.full((len(history), 2), np.nan)
     fits = history[["candidate", "n_resources", "score"]].itertuples(index=False)
-    for arm, amount, score in fits:
-        own = scores.setdefault((arm, amount), [])
-        own.append(score)
-        mean = float(np.mean(own))
-        keys[arm] = (
-            (-np.inf, 0, -np.inf)
-            if np.isnan(mean)
-            else (amount, min(len(own), ENOUGH_SCORES), mean)
-        )
-        if choice < 0 or keys[arm] > keys[choice]:
-            choice = arm
-        elif arm == choice:
-            choice = max(keys, key=keys.__getitem__)
-        choices.append((choice, keys[choice][2]))
-    chosen = np.array(choices, dtype=float)
-    means = np.where(np.isfinite(chosen[:, 1]), chosen[:, 1], np.nan)
-    return {"choice": chosen[:, 0].astype(int).tolist(), "choice_score": means.tolist()}
+    for step, (arm, amount, score) in enumerate(fits):
+        if amount > level[arm]:  # scores with less of the resource are not comparable
+            total[arm], count[arm], level[arm] = 0.0, 0.0, amount
+        if amount == level[arm]:
+            total[arm], count[arm] = total[arm] + score, count[arm] + 1
+        known = (count > 0) & ~np.isnan(total)
+        if known.any():
+            known &= level == level[known].max()
+            known &= 2 * count >= min(ENOUGH_SCORES, count[known].max())
+            mean = np.where(known, total / np.maximum(count, 1), -np.inf)
+            found[step] = mean.argmax(), mean.max()
+    return {"choice": found[:, 0].tolist(), "choice_score": found[:, 1].tolist()}
 
 
 MAX_CANDIDATES = 12
@@ -190,7 +185,7 @@ class ConfidenceDisplay(Display):
     ----------
     candidates : DataFrame
         One row for each candidate that is shown, with columns ``candidate``, ``score``, ``lower``,
-        ``upper``, ``best``, ``own`` and ``label``. The bounds are NaN after a single score.
+        ``upper``, ``is_partial``, ``best``, ``own`` and ``label``. The bounds are NaN after a single score.
     n_candidates : int
         Number of candidates with a score.
     score_label, interval_label : str
@@ -227,13 +222,13 @@ class ConfidenceDisplay(Display):
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
         table = found.candidates()
-        full = table[table["is_full"]].sort_values(
-            ["best", "is_partial", "score"], ascending=[False, True, False], kind="stable"
-        )
+        full = table[table["is_full"]]
         if full.empty:
             raise found.lacks("full fits with a score", "use HistoryDisplay")
-        is_shown = np.arange(len(full)) < MAX_CANDIDATES - (full["own"][MAX_CANDIDATES:].any())
-        shown = full[is_shown | full["own"]].reset_index(drop=True)
+        is_good = full["score"] >= drawing.limits(full["score"].to_numpy())[0]
+        n_others = MAX_CANDIDATES - int(full["own"][MAX_CANDIDATES:].any())
+        is_first = is_good & (is_good.cumsum() <= n_others)
+        shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
         return cls(
@@ -251,17 +246,19 @@ class ConfidenceDisplay(Display):
         )
         score = shown["score"].to_numpy()
         sides = np.stack([score - shown["lower"], shown["upper"] - score]).clip(min=0.0)
-        for place, color in enumerate(colors.tolist()):
+        for place, (color, is_partial) in enumerate(zip(colors, shown["is_partial"], strict=True)):
             style: Params = {"color": color, "markersize": 8, "linewidth": 2.5}
+            style["markerfacecolor"] = ax.get_facecolor() if is_partial else color
             ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
         ax.set_yticks(range(len(shown)), shown["label"])
-        names = {
-            drawing.CANDIDATES: "candidate",
-            drawing.OWN: "your model",
-            drawing.WINNER: "winner",
-        }
-        for color in filter(set(colors).__contains__, names):
-            ax.errorbar([], [], xerr=[], fmt="o", color=color, label=names[color])
+        winner = "winner: your model" if (shown["best"] & shown["own"]).any() else "winner"
+        names = [(drawing.OWN, "your model"), (drawing.WINNER, winner)]
+        for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
+            if color in colors:
+                ax.plot([], [], "o", color=color, label=name)
+        if shown["is_partial"].any():
+            style = {"color": drawing.CANDIDATES, "markerfacecolor": "none"}
+            ax.plot([], [], "o", label="fewer splits", **style)
         for text, color in zip(ax.get_yticklabels(), colors, strict=True):
             if color != drawing.CANDIDATES:
                 text.set_color(color)

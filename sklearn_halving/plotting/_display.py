@@ -120,7 +120,7 @@ class FittedSearch:
         """Return a row for each candidate with a score, in the order of `leaderboard`.
 
         Columns: ``candidate``, its number; ``params``; ``score``, the mean, or the posterior mean
-        if there is one; ``lower`` and ``upper``, one standard error or the bounds of the posterior;
+        if there is one; ``lower`` and ``upper``, one standard error or the bounds of a posterior;
         ``is_full``, whether it has the largest amount of resource; ``is_partial``, whether it has
         less or fewer scores than others; ``best`` and ``own``, whether it is the winner or the
         estimator as it is.
@@ -218,6 +218,7 @@ class Display:
     """
 
     ax_: Axes
+    _header: Axes
 
     @property
     def figure_(self) -> Figure | SubFigure:
@@ -312,20 +313,30 @@ class Display:
         """Return a number of axes with a common y axis, in the place of ``ax``."""
         n_columns = min(number, 2 if number == 4 else 3)
         n_rows = -(-number // n_columns)
-        ax = self._axes(ax, HEIGHT if n_rows == 1 else 0.9 + 2.1 * n_rows)
+        ax = self._header = self._axes(ax, HEIGHT if n_rows == 1 else 0.9 + 2.1 * n_rows)
         if number == 1:
             ax.set_ylabel(y_label)
             return [ax]
-        from matplotlib.gridspec import GridSpecFromSubplotSpec
+        from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 
         ax.set_axis_off()
-        place, (left, bottom, right, top) = ax.get_subplotspec(), ax.get_position().extents
-        sides = {"left": left, "bottom": bottom, "right": right, "top": top}
-        grid: Any = GridSpecFromSubplotSpec(n_rows, n_columns, place) if place else None
-        grid = grid or ax.figure.add_gridspec(n_rows, n_columns, **sides)
+        # The first row has no height: there is space for a title and a legend above it.
+        sizes: Any = {
+            "nrows": n_rows + 1,
+            "ncols": n_columns,
+            "height_ratios": [0.001, *[1] * n_rows],
+        }
+        if place := ax.get_subplotspec():
+            grid = GridSpecFromSubplotSpec(subplot_spec=place, **sizes)
+        else:
+            sides = zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True)
+            grid = GridSpec(figure=ax.figure, **dict(sides), **sizes)
+        self._header = ax.figure.add_subplot(grid[0, :])
+        self._header.set_axis_off()
         panels: list[Axes] = []
         for index in range(number):
-            panels.append(ax.figure.add_subplot(grid[index], sharey=panels[0] if panels else None))
+            cell = grid[1 + index // n_columns, index % n_columns]
+            panels.append(ax.figure.add_subplot(cell, sharey=panels[0] if panels else None))
             panels[-1].spines[["top", "right"]].set_visible(False)
             panels[-1].tick_params(labelleft=index % n_columns == 0)
             panels[-1].set_ylabel("" if index % n_columns else y_label)

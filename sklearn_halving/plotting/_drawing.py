@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -96,7 +97,7 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     set_numbers(axis, known)
     if words:
         even = np.log(known) if suits_log(known) else known
-        places = even[-1] + 0.12 * np.ptp(even) * np.arange(1, len(words) + 1)
+        places = even[-1] + 0.2 * np.ptp(even) * np.arange(1, len(words) + 1)
         places = np.exp(places) if suits_log(known) else places
         axis.set_ticks(places, words, minor=True)
         numbers[is_word] = [places[words.index(text)] for text in texts[is_word]]
@@ -108,8 +109,10 @@ def set_categories(axis: Axis, names: list[str]) -> None:
     places = evenly(len(names), 24)
     is_x = axis is axis.axes.xaxis
     style: Params = {}
-    if is_x and sum(map(len, names)) > 24:
-        style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    names = [re.sub(r"(?<=[a-z])(?=Classifier$|Regressor$)", "\n", name) for name in names]
+    if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
+        names = [shortened(name.split("\n")[0], 20) for name in names]
+        style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     axis.set_ticks(places, [names[place] for place in places], **style)
     (axis.axes.set_xlim if is_x else axis.axes.set_ylim)(-0.6, len(names) - 0.4)
 
@@ -123,7 +126,7 @@ def set_numbers(axis: Axis, values: np.ndarray) -> None:
         (axis.axes.set_xscale if is_x else axis.axes.set_yscale)("log")
         span = float(values[-1] / values[0])
         subs = (1, 2, 5) if span < 30 else (1, 3) if span < 300 else (1,)
-        axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=5))
+        axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=4))
         axis.set_minor_locator(NullLocator())
     else:
         is_whole = bool((values == values.round()).all())
@@ -132,7 +135,7 @@ def set_numbers(axis: Axis, values: np.ndarray) -> None:
 
 
 def suits_log(values: np.ndarray) -> bool:
-    """Return whether sorted numbers are positive, and more evenly spaced on a logarithmic scale."""
+    """Return whether sorted numbers are positive, and more even on a logarithmic scale."""
     if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
         return False
     unevenness = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(values), values)]
@@ -140,36 +143,36 @@ def suits_log(values: np.ndarray) -> bool:
 
 
 def set_amounts(ax: Axes, amounts: np.ndarray) -> None:
-    """Label the x axis at amounts of resource, logarithmically if they grow by factors."""
+    """Label the x axis at amounts of resource, on a logarithmic scale."""
     amounts = np.unique(amounts)
-    if len(amounts) > 1 and amounts[-1] >= 4 * amounts[0] > 0:
-        ax.set_xscale("log")
+    ax.set_xscale("log")
     shown = amounts[evenly(len(amounts), 5)]
     ax.set_xticks(shown, [tick_text(amount) for amount in shown])
     ax.minorticks_off()
-    if len(amounts) == 1:
-        ax.set_xlim(0.5 * amounts[0], 1.5 * amounts[0])
+    ends, margin = np.log(amounts[[0, -1]]), 0.12 * np.log(amounts[-1] / amounts[0]) or 0.5
+    ax.set_xlim(np.exp(ends[0] - margin), np.exp(ends[1] + margin))
 
 
-def lowest_shown(scores: np.ndarray, *keep: float) -> float:
-    """Return where an axis of scores begins, or -inf if all of them fit.
+def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
+    """Return the limits of an axis of scores.
 
-    A few bad scores would compress all others into one line. The better half and the scores to
-    ``keep`` are always shown.
+    A few bad scores would compress all others into one line, so the lower limit leaves them out.
+    The best three quarters and the scores to ``keep`` are always shown.
     """
     known = scores[np.isfinite(scores)]
     if not len(known):
-        return -np.inf
-    low = float(np.nanmin([np.median(known), *keep]))
-    spread = 1.5 * (float(known.max()) - low)
-    return low - spread if known.min() < low - 2 * spread < low else -np.inf
+        return 0.0, 1.0
+    top, worst = float(known.max()), float(known.min())
+    low = float(np.nanmin([np.quantile(known, 0.25), *keep]))
+    span = top - (worst if worst >= low - 0.5 * (top - low) else low) or abs(top) or 1.0
+    return top - 1.1 * span, top + 0.08 * span
 
 
-def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, low: float) -> None:
-    """Start the y axis at ``low``, and mark what is below it at the edge."""
-    if np.isfinite(low):
-        ax.set_ylim(bottom=low)
-        below = x[scores < low]
+def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float, float]) -> None:
+    """Set the limits of the y axis, and mark what is below it at the edge."""
+    ax.set_ylim(*of_axis)
+    below = x[scores < of_axis[0]]
+    if len(below):
         style: Params = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 4}
         at_edge = np.full(len(below), 0.02)
         ax.scatter(below, at_edge, 28, marker="v", label="below the axis", **FULL, **style)

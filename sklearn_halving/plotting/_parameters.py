@@ -119,7 +119,7 @@ class ParameterDisplay(Display):
         table = self.candidates
         self.axes_ = self._panels(ax, len(self.parameters), self.score_label)
         keep = table.loc[table["best"] | table["own"], "score"].tolist()
-        low = drawing.lowest_shown(table["score"].to_numpy(), *keep)
+        limits = drawing.limits(table["score"].to_numpy(), *keep)
         for (name, label), panel in zip(self.parameters.items(), self.axes_, strict=True):
             own = table[has_all(table, name)]
             x = drawing.set_values(panel.xaxis, [params[name] for params in own["params"]])
@@ -127,10 +127,10 @@ class ParameterDisplay(Display):
             kinds = (~is_partial, "candidate"), (is_partial, self.partial_label)
             drawing.draw_points(panel, x, score, *kinds)
             drawing.draw_marked(panel, x, score, own)
-            drawing.clip_below(panel, x, score, low)
+            drawing.clip_below(panel, x, score, limits)
             panel.set_xlabel(label)
         number = drawing.counted(len(table), "candidate")
-        drawing.title(self.ax_, f"Parameters of {number}", *self.axes_)
+        drawing.title(self._header, f"Parameters of {number}", *self.axes_)
         return self
 
 
@@ -220,19 +220,17 @@ class ParameterPairDisplay(Display):
             for axis, name in zip((ax.xaxis, ax.yaxis), self.parameters, strict=True)
         )
         score, is_partial = table["score"].to_numpy(), table["is_partial"].to_numpy()
-        low = max(drawing.lowest_shown(score), score.min())
+        low = max(drawing.limits(score)[0], score.min())
         style: Params = {"cmap": "viridis", "vmin": low, "vmax": score.max(), "linewidths": 0}
         if is_partial.any():
-            ax.scatter([], [], 18, color=drawing.CANDIDATES, label=self.partial_label)
-        points = ax.scatter(x, y, np.where(is_partial, 18, 64), score, **style)
+            ax.scatter([], [], 40, color=drawing.CANDIDATES, label=self.partial_label)
+        points = ax.scatter(x, y, np.where(is_partial, 40, 110), score, **style)
         drawing.draw_marked(ax, x, y, table)
         ax.set(**dict(zip(("xlabel", "ylabel"), self.parameters.values(), strict=True)))
         extend = "min" if low > score.min() else "neither"
         ax.figure.colorbar(points, ax=ax, label=self.score_label, extend=extend)
-        drawing.title(
-            ax,
-            f"{' and '.join(self.parameters.values())} of {drawing.counted(len(table), 'candidate')}",
-        )
+        number = drawing.counted(len(table), "candidate")
+        drawing.title(ax, f"{' and '.join(self.parameters.values())} of {number}")
         return self
 
 
@@ -321,7 +319,8 @@ def shares_of_variance(space: Space, table: pd.DataFrame) -> pd.Series:
     points = np.array([space.point_near(params) for params in table["params"]])
     family = np.array([space.branch_of(point) for point in points])
     points = np.nan_to_num(points, nan=-1.0)  # the estimator as it is may be outside of the space
-    forest = RandomForestRegressor(min_samples_leaf=2, random_state=0).fit(points, table["score"])
+    score = table["score"].clip(lower=drawing.limits(table["score"].to_numpy())[0])
+    forest = RandomForestRegressor(min_samples_leaf=2, random_state=0).fit(points, score)
     predicted, rng = forest.predict(points), np.random.default_rng(0)
     parts = pd.Series(0.0, index=dict.fromkeys([FAMILY, *(d.name for d in space.dimensions)]))
     for number, branch in enumerate(space.branches):

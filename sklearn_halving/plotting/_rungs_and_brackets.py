@@ -80,17 +80,19 @@ class RungDisplay(Display):
         brackets = sorted(rungs["bracket"].unique(), reverse=True)  # the most exploratory first
         brackets = brackets if len(brackets) <= MAX_PANELS else [brackets]
         self.axes_ = self._panels(ax, len(brackets), self.score_label)
-        low = drawing.lowest_shown(rungs["score"].to_numpy())
+        limits = drawing.limits(rungs["score"].to_numpy())
         for bracket, panel in zip(brackets, self.axes_, strict=True):
             own = rungs[rungs["bracket"].isin(np.atleast_1d(bracket))]
             _draw_bracket(panel, own)
             panel.set_xlabel(self.resource_label)
-            drawing.clip_below(panel, own["n_resources"].to_numpy(), own["score"].to_numpy(), low)
+            drawing.clip_below(
+                panel, own["n_resources"].to_numpy(), own["score"].to_numpy(), limits
+            )
             drawing.set_amounts(panel, own["n_resources"].to_numpy())
             if len(brackets) > 1:
                 panel.set_title(f"bracket {bracket}", fontsize="medium")
         number = drawing.counted(rungs["candidate"].nunique(), "candidate")
-        drawing.title(self.ax_, f"Rungs of {number}", *self.axes_)
+        drawing.title(self._header, f"Rungs of {number}", *self.axes_)
         return self
 
 
