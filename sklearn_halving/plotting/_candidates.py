@@ -30,10 +30,10 @@ COSTS = {"fits": "fits", "seconds": "seconds"}
 class HistoryDisplay(Display):
     """Every fit, the choice of the search after it, and the level of your model.
 
-    Use `from_estimator` to create a display. A point is a fit. The line is the mean score of the
-    candidate that would be chosen at this time: the best of those with the most resource and
-    at least half as many scores as others, of which five are enough. It ends with the choice of
-    the search. Your model is the estimator as it is, if the search has fitted it.
+    Use `from_estimator` to create a display. A point is a fit. The line is the final mean score
+    of the candidate that would be chosen at this time: the best of those with the most resource
+    and at least half as many scores as others, of which five are enough. It ends with the choice
+    of the search. Your model is the estimator as it is, if the search has fitted it.
 
     Parameters
     ----------
@@ -90,17 +90,17 @@ class HistoryDisplay(Display):
         found = FittedSearch(search, cls.__name__, metric)
         history, table = found.history, found.candidates()
         largest = history["n_resources"].max()
+        choice = _choices(history)
+        if table["best"].any():  # the last choice is that of the search
+            choice[-1] = found.best_candidate
+        final = table.set_index("candidate")["score"]
         fits = history[["candidate", "score"]].assign(
             fits=np.arange(1, len(history) + 1),
             seconds=_busy_seconds(history),
             is_full=history["n_resources"] == largest,
-            **_choices(history),
+            choice=choice,
+            choice_score=final.reindex(choice).to_numpy(),
         )
-        if table["best"].any():  # the last choice is that of the search
-            best = table[table["best"]].iloc[0]
-            fits.loc[fits.index[-1], ["choice", "choice_score"]] = best[
-                ["candidate", "score"]
-            ].tolist()
         own = table.loc[table["own"] & table["is_full"], "score"]
         display = cls(
             fits=fits,
@@ -148,11 +148,11 @@ def _busy_seconds(history: pd.DataFrame) -> np.ndarray:
     return np.maximum.accumulate(seconds)
 
 
-def _choices(history: pd.DataFrame) -> dict[str, list[float]]:
-    """Return the candidate that would be chosen after each fit, and its mean score."""
+def _choices(history: pd.DataFrame) -> np.ndarray:
+    """Return the candidate that would be chosen after each fit; -1 if there is none."""
     n_candidates = int(history["candidate"].max()) + 1
     total, count, level = np.zeros((3, n_candidates))
-    found = np.full((len(history), 2), np.nan)
+    choices = np.full(len(history), -1)
     fits = history[["candidate", "n_resources", "score"]].itertuples(index=False)
     for step, (arm, amount, score) in enumerate(fits):
         if amount > level[arm]:  # scores with less of the resource are not comparable
@@ -164,8 +164,8 @@ def _choices(history: pd.DataFrame) -> dict[str, list[float]]:
             known &= level == level[known].max()
             known &= 2 * count >= min(ENOUGH_SCORES, count[known].max())
             mean = np.where(known, total / np.maximum(count, 1), -np.inf)
-            found[step] = mean.argmax(), mean.max()
-    return {"choice": found[:, 0].tolist(), "choice_score": found[:, 1].tolist()}
+            choices[step] = mean.argmax()
+    return choices
 
 
 MAX_CANDIDATES = 12
@@ -185,7 +185,8 @@ class ConfidenceDisplay(Display):
     ----------
     candidates : DataFrame
         One row for each candidate that is shown, with columns ``candidate``, ``score``, ``lower``,
-        ``upper``, ``is_partial``, ``best``, ``own`` and ``label``. The bounds are NaN after a single score.
+        ``upper``, ``is_partial``, ``best``, ``own`` and ``label``. The bounds are NaN after a
+        single score.
     n_candidates : int
         Number of candidates with a score.
     score_label, interval_label : str
@@ -265,5 +266,6 @@ class ConfidenceDisplay(Display):
         ax.set_ylim(max(len(shown), 4) - 0.4, -0.6)
         ax.set_xlabel(f"{self.score_label}, {self.interval_label}")
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""
-        drawing.title(ax, few + drawing.counted(self.n_candidates, "candidate"))
+        number = drawing.counted(self.n_candidates, "candidate")
+        drawing.title(ax, few + number, loc="lower right", bbox_to_anchor=(1.0, 1.0))
         return self

@@ -138,8 +138,8 @@ class FittedSearch:
     def partial_label(self, table: pd.DataFrame) -> str:
         """Return what partial rows of `candidates` lack, for a legend."""
         is_full, is_partial = table["is_full"], table["is_partial"]
-        lacking = {f"fewer {self.unit}": ~is_full, "fewer splits": is_full & is_partial}
-        return " or ".join(text for text, rows in lacking.items() if rows.any())
+        lacking = {self.unit: ~is_full, "splits": is_full & is_partial}
+        return "fewer " + " or ".join(text for text, rows in lacking.items() if rows.any())
 
     def _by_row(self) -> pd.DataFrame:
         """Return scores and intervals of the rows of ``cv_results_``."""
@@ -313,6 +313,7 @@ class Display:
         """Return a number of axes with a common y axis, in the place of ``ax``."""
         n_columns = min(number, 2 if number == 4 else 3)
         n_rows = -(-number // n_columns)
+        y_label = "\n".join(y_label.rsplit(" ", n_rows > 1))  # a panel is less high
         ax = self._header = self._axes(ax, HEIGHT if n_rows == 1 else 0.9 + 2.1 * n_rows)
         if number == 1:
             ax.set_ylabel(y_label)

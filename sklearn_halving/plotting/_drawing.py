@@ -51,28 +51,26 @@ def is_model(value: object) -> bool:
 
 
 def value_text(value: object) -> str:
-    """Return a value of a parameter as a reader would write it."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return f"{int(value):,}"
+    """Return a value of a parameter as a reader would write it, models by their class."""
     if is_number(value):
-        return f"{float(value):.3g}"
-    name = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
-    return shortened(" ".join(name.split()), 26)
+        return tick_text(float(f"{float(value):.3g}"))
+    text = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
+    return shortened(" ".join(text.split()), 26)
 
 
 def value_texts(values: Sequence[object]) -> list[str]:
-    """Return values of one parameter as text, as short as it can be to tell them apart."""
-    texts, full = [value_text(value) for value in values], [str(value) for value in values]
-    if len(set(texts)) == len(set(full)):
-        return texts
-    return [shortened(" ".join(text.split()), 40) for text in full]
+    """Return values of one parameter as text, in full if words could not be told apart."""
+    words = [value for value in values if not is_number(value)]
+    if len(set(map(value_text, words))) == len(set(map(str, words))):
+        return [value_text(value) for value in values]
+    return [shortened(" ".join(str(value).split()), 40) for value in values]
 
 
 def tick_text(value: float, place: object = None) -> str:
     """Return an amount as a reader would write it: 19,540 and 0.001."""
     if value == round(value) and abs(value) < 1e6:
         return f"{value:,.0f}"
-    return f"{value:.4g}" if 1e-3 <= abs(value) < 1e6 else f"{value:.0e}".replace("e-0", "e-")
+    return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def evenly(number: int, most: int) -> np.ndarray:
@@ -96,8 +94,9 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
         return np.array([categories.index(text) for text in texts], dtype=float)
     set_numbers(axis, known)
     if words:
+        axis.set_major_formatter(lambda v, place: tick_text(v) if v <= known[-1] else "")
         even = np.log(known) if suits_log(known) else known
-        places = even[-1] + 0.2 * np.ptp(even) * np.arange(1, len(words) + 1)
+        places = even[-1] + 0.25 * np.ptp(even) * np.arange(1, len(words) + 1)
         places = np.exp(places) if suits_log(known) else places
         axis.set_ticks(places, words, minor=True)
         numbers[is_word] = [places[words.index(text)] for text in texts[is_word]]
@@ -119,7 +118,7 @@ def set_categories(axis: Axis, names: list[str]) -> None:
 
 def set_numbers(axis: Axis, values: np.ndarray) -> None:
     """Scale an axis for these numbers, logarithmically if they are more evenly spaced then."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     if suits_log(values):
         is_x = axis is axis.axes.xaxis
@@ -131,15 +130,16 @@ def set_numbers(axis: Axis, values: np.ndarray) -> None:
     else:
         is_whole = bool((values == values.round()).all())
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=is_whole))
-    axis.set_major_formatter(FuncFormatter(tick_text))
+    axis.set_major_formatter(tick_text)
 
 
 def suits_log(values: np.ndarray) -> bool:
-    """Return whether sorted numbers are positive, and more even on a logarithmic scale."""
-    if len(values) < 3 or values[0] <= 0 or values[-1] / values[0] < 20:
+    """Return whether sorted numbers are positive, and balanced on a logarithmic scale only."""
+    if len(values) < 3 or values[0] <= 0 or values[-1] < 20 * values[0]:
         return False
-    unevenness = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(values), values)]
-    return bool(unevenness[0] < unevenness[1])
+    scales = np.log(values), values
+    log, linear = (abs((np.median(v) - v[0]) / (v[-1] - v[0]) - 0.5) for v in scales)
+    return bool(log < linear)
 
 
 def set_amounts(ax: Axes, amounts: np.ndarray) -> None:
@@ -157,13 +157,13 @@ def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
     """Return the limits of an axis of scores.
 
     A few bad scores would compress all others into one line, so the lower limit leaves them out.
-    The best three quarters and the scores to ``keep`` are always shown.
+    The better 60 % and the scores to ``keep`` are always shown.
     """
     known = scores[np.isfinite(scores)]
     if not len(known):
         return 0.0, 1.0
     top, worst = float(known.max()), float(known.min())
-    low = float(np.nanmin([np.quantile(known, 0.25), *keep]))
+    low = float(np.nanmin([np.quantile(known, 0.4), *keep]))
     span = top - (worst if worst >= low - 0.5 * (top - low) else low) or abs(top) or 1.0
     return top - 1.1 * span, top + 0.08 * span
 
@@ -204,6 +204,6 @@ def title(ax: Axes, text: str, *drawn: Axes, **style: Any) -> None:
             handles.setdefault(label, handle)
     if handles:
         places: Params = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "frameon": False}
-        places |= {"ncols": 5, "columnspacing": 1.4, "handletextpad": 0.4, "borderaxespad": 0.2}
-        ax.legend(list(handles.values()), list(handles), **places, **style)
+        places |= {"ncols": 5, "columnspacing": 1.1, "handletextpad": 0.3, "handlelength": 1.5}
+        ax.legend(list(handles.values()), list(handles), borderaxespad=0.2, **(places | style))
     ax.set_title(text, loc="left", fontsize="large", pad=28 if handles else 8)

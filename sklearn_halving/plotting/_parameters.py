@@ -196,8 +196,13 @@ class ParameterPairDisplay(Display):
         found = FittedSearch(search, cls.__name__, metric)
         table = found.candidates()
         labels = varying_parameters(found, table)
-        shares = {pair: has_all(table, *pair).mean() for pair in combinations(labels, 2)}
-        pairs = sorted(filter(shares.get, shares), key=shares.__getitem__, reverse=True)
+        n_both = {
+            pair: len(both)
+            for pair in combinations(labels, 2)
+            if set(pair)
+            <= set(short_names((both := table[has_all(table, *pair)])["params"].tolist()))
+        }
+        pairs = sorted(n_both, key=n_both.__getitem__, reverse=True)
         if not pairs:
             raise found.lacks("two parameters in which candidates differ", "use ParameterDisplay")
         pair = pairs[0] if parameters is None else parameters
@@ -298,13 +303,14 @@ class ImportanceDisplay(Display):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display."""
         shares = self.shares[:MAX_PANELS]
-        ax = self._axes(ax)
+        ax = self._axes(ax, 1.4 + 0.35 * max(len(shares), 4))
         bars = ax.barh(range(len(shares)), shares, 0.7, color=drawing.CANDIDATES)
         ax.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4)
         ax.set_yticks(range(len(shares)), shares.index)
         ax.set_ylim(max(len(shares), 4) - 0.4, -0.6)
         ax.set(
-            xlim=(0, 1.1 * shares.max()), xlabel=f"share of the differences in {self.score_label}"
+            xlim=(0, 1.1 * shares.max()),
+            xlabel=f"share of the explained differences in {self.score_label}",
         )
         ax.xaxis.set_major_formatter(lambda share, place: f"{share:.0%}")
         drawing.title(ax, f"What mattered among {self.n_candidates:,} candidates")

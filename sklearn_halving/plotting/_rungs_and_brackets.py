@@ -125,8 +125,8 @@ class BracketDisplay(Display):
     Each rung is a box labelled with its number of candidates, and the band between two boxes
     shows the candidates that go on. Rungs with the same amount of resource are below each other.
     The height of a box is the square root of its number, so that the last ones remain visible. On
-    the right is the best score with the most resource and on all splits. The lane of the winner
-    has its own colour. A search that drops candidates in stages has one lane.
+    the right is the best score with the most resource and on all splits. A
+    star is in the lane of the winner. A search that drops candidates in stages has one lane.
 
     Parameters
     ----------
@@ -206,15 +206,12 @@ class BracketDisplay(Display):
         ax = self._axes(ax, float(np.clip(1.2 + 0.16 * bottoms[-1], drawing.HEIGHT, 12.0)))
         for center, lane in zip(centers, self.lanes.itertuples(), strict=True):
             boxes = self.boxes[self.boxes["lane"] == lane.Index]
-            color = drawing.WINNER if lane.has_winner else drawing.CANDIDATES
-            _draw_lane(
-                ax, boxes["place"].to_numpy(), boxes["n_candidates"].to_numpy(), center, color
-            )
+            _draw_lane(ax, boxes["place"].to_numpy(), boxes["n_candidates"].to_numpy(), center)
+            end = boxes["place"].max() + BOX + 0.08
             text = "no score on all splits" if np.isnan(lane.score) else f"{lane.score:.4g}"
-            style: Params = {"va": "center", "color": color, "fontweight": "bold"}
-            ax.text(boxes["place"].max() + BOX + 0.08, center, text, **style)
-        if self.lanes["has_winner"].any():
-            ax.fill_between([], [], color=drawing.WINNER, label="bracket of the winner")
+            ax.text(end, center, text, va="center", fontweight="bold")
+            if lane.has_winner:
+                ax.scatter(end + 0.4, center, 260, drawing.WINNER, "*", label="winner")
         ax.set_yticks(centers, self.lanes.index)
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         shown = drawing.evenly(len(self.columns), 10)
@@ -227,9 +224,7 @@ class BracketDisplay(Display):
         return self
 
 
-def _draw_lane(
-    ax: Axes, place: np.ndarray, n_candidates: np.ndarray, center: float, color: str
-) -> None:
+def _draw_lane(ax: Axes, place: np.ndarray, n_candidates: np.ndarray, center: float) -> None:
     """Draw boxes, their numbers, and bands of those that go on, from their share of the height."""
     half = np.sqrt(n_candidates) / 2
     leaving = half[:-1] * np.minimum(n_candidates[1:] / n_candidates[:-1], 1.0)
@@ -238,7 +233,8 @@ def _draw_lane(
     for (left, right, *ends), alpha in ((boxes, 1.0), (bands, 0.3)):
         x = np.stack([left, right, right], axis=1).ravel()
         height = np.stack([*ends, np.full(len(left), np.nan)], axis=1).ravel()
-        ax.fill_between(x, center - height, center + height, color=color, alpha=alpha, lw=0)
+        style: Params = {"color": drawing.CANDIDATES, "alpha": alpha, "linewidth": 0}
+        ax.fill_between(x, center - height, center + height, **style)
     for number in drawing.evenly(len(place), 10):
         top = center - half[number] - 0.15
         ax.text(place[number], top, f"{n_candidates[number]:,}", ha="center", va="bottom")
