@@ -236,7 +236,7 @@ class ConfidenceDisplay(Display):
             candidates=shown.assign(label=params_texts(shown["params"].tolist())),
             n_candidates=len(table),
             score_label=found.score_label,
-            interval_label="bounds" if found.has_posterior else "± 1 standard error",
+            interval_label="with bounds" if found.has_posterior else "± 1 standard error",
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -264,8 +264,8 @@ class ConfidenceDisplay(Display):
             if color != drawing.CANDIDATES:
                 text.set_color(color)
         ax.set_ylim(max(len(shown), 4) - 0.4, -0.6)
-        ax.set_xlabel(f"{self.score_label}, {self.interval_label}")
+        ax.set_xlabel(self.score_label)
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""
         number = drawing.counted(self.n_candidates, "candidate")
-        drawing.title(ax, few + number, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+        drawing.title(ax, f"{few}{number}, {self.interval_label}", side="right")
         return self

@@ -81,7 +81,7 @@ class FittedSearch:
         if not hasattr(search, "cv_results_"):
             raise NotFittedError(f"{display} needs a fitted {self.name}. Call fit first.")
         self.results, record = search.cv_results_, search._record
-        self.own, self.distributions = record.own, record.distributions
+        self.own = record.own
         prefix = "mean_test_"
         known = [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]
         self.metric = record.metric if metric is None else metric
@@ -138,7 +138,7 @@ class FittedSearch:
     def partial_label(self, table: pd.DataFrame) -> str:
         """Return what partial rows of `candidates` lack, for a legend."""
         is_full, is_partial = table["is_full"], table["is_partial"]
-        lacking = {self.unit: ~is_full, "splits": is_full & is_partial}
+        lacking = {self.unit.rpartition(" ")[2]: ~is_full, "splits": is_full & is_partial}
         return "fewer " + " or ".join(text for text, rows in lacking.items() if rows.any())
 
     def _by_row(self) -> pd.DataFrame:
@@ -162,8 +162,8 @@ class FittedSearch:
 
     def _marked(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the table with columns ``best`` and ``own``."""
-        own = table["candidate"].eq(self.own) if self.own is not None else False
-        return table.assign(best=table["candidate"].eq(self.best_candidate), own=own)
+        best, own = (-1 if one is None else one for one in (self.best_candidate, self.own))
+        return table.assign(best=table["candidate"] == best, own=table["candidate"] == own)
 
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
@@ -327,11 +327,12 @@ class Display:
             "ncols": n_columns,
             "height_ratios": [0.001, *[1] * n_rows],
         }
-        if place := ax.get_subplotspec():
-            grid = GridSpecFromSubplotSpec(subplot_spec=place, **sizes)
+        place, sides = ax.get_subplotspec(), ("left", "bottom", "right", "top")
+        if place is None:
+            sizes |= zip(sides, ax.get_position().extents, strict=True)
         else:
-            sides = zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True)
-            grid = GridSpec(figure=ax.figure, **dict(sides), **sizes)
+            sizes["subplot_spec"] = place
+        grid: Any = (GridSpec if place is None else GridSpecFromSubplotSpec)(**sizes)
         self._header = ax.figure.add_subplot(grid[0, :])
         self._header.set_axis_off()
         panels: list[Axes] = []

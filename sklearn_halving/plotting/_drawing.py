@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.samplers._space import is_finite_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 """The palette: it has the same meaning in all displays, and can be read on white and on black."""
-FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.75}
-PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1, "alpha": 0.6}
-LINES: Params = {"color": CANDIDATES, "alpha": 0.4, "linewidth": 1.2}
+FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
+PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
+LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
@@ -40,11 +40,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def is_number(value: object) -> TypeGuard[Real]:
-    """Return whether a value is a finite number."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
 def is_model(value: object) -> bool:
     """Return whether a value is an estimator."""
     return hasattr(value, "fit") and not isinstance(value, type)
@@ -52,15 +47,15 @@ def is_model(value: object) -> bool:
 
 def value_text(value: object) -> str:
     """Return a value of a parameter as a reader would write it, models by their class."""
-    if is_number(value):
-        return tick_text(float(f"{float(value):.3g}"))
+    if is_finite_number(value):
+        return tick_text(float(f"{value:.3g}"))
     text = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
     return shortened(" ".join(text.split()), 26)
 
 
 def value_texts(values: Sequence[object]) -> list[str]:
     """Return values of one parameter as text, in full if words could not be told apart."""
-    words = [value for value in values if not is_number(value)]
+    words = [value for value in values if not is_finite_number(value)]
     if len(set(map(value_text, words))) == len(set(map(str, words))):
         return [value_text(value) for value in values]
     return [shortened(" ".join(str(value).split()), 40) for value in values]
@@ -83,7 +78,7 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
 
     A few words among many numbers, such as "scale", have places of their own behind the numbers.
     """
-    numbers = np.array([float(value) if is_number(value) else np.nan for value in values])
+    numbers = np.array([value if is_finite_number(value) else np.nan for value in values])
     texts = np.array(value_texts(values), dtype=object)
     is_word = np.isnan(numbers)
     known, words = np.unique(numbers[~is_word]), sorted(set(texts[is_word]))
@@ -171,6 +166,7 @@ def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
 def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float, float]) -> None:
     """Set the limits of the y axis, and mark what is below it at the edge."""
     ax.set_ylim(*of_axis)
+    ax.locator_params(axis="y", nbins=5)
     below = x[scores < of_axis[0]]
     if len(below):
         style: Params = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 4}
@@ -196,14 +192,15 @@ def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> 
             ax.scatter(x[rows], y[rows], size, color=color, marker=marker, **style)
 
 
-def title(ax: Axes, text: str, *drawn: Axes, **style: Any) -> None:
+def title(ax: Axes, text: str, *drawn: Axes, side: Literal["left", "right"] = "left") -> None:
     """Write a title above the axes, and below it a legend of what was drawn."""
     handles: dict[str, Any] = {}
     for one in drawn or (ax,):
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
-        places: Params = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "frameon": False}
-        places |= {"ncols": 5, "columnspacing": 1.1, "handletextpad": 0.3, "handlelength": 1.5}
-        ax.legend(list(handles.values()), list(handles), borderaxespad=0.2, **(places | style))
-    ax.set_title(text, loc="left", fontsize="large", pad=28 if handles else 8)
+        style: Params = {"ncols": 5, "columnspacing": 1.1, "handletextpad": 0.3, "frameon": False}
+        style |= {"loc": f"lower {side}", "handlelength": 1.5, "borderaxespad": 0.2}
+        place = (float(side == "right"), 1.0)
+        ax.legend(list(handles.values()), list(handles), bbox_to_anchor=place, **style)
+    ax.set_title(text, loc=side, fontsize="large", pad=28 if handles else 8)

@@ -1,4 +1,4 @@
-"""Displays of parameters: score against each of them or a pair, and their importance."""
+"""Displays of parameters: score against each of them, or against a pair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch, Search, short_names
-from sklearn_halving.samplers import Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,108 +236,3 @@ class ParameterPairDisplay(Display):
         number = drawing.counted(len(table), "candidate")
         drawing.title(ax, f"{' and '.join(self.parameters.values())} of {number}")
         return self
-
-
-FEWEST_CANDIDATES = 20
-N_SHUFFLES = 10
-FAMILY = "family"
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ImportanceDisplay(Display):
-    """How much of the differences between scores each parameter explains.
-
-    Use `from_estimator` to create a display. A random forest predicts the scores of the candidates
-    with the largest amount of resource, of which there must be at least twenty. The shares are
-    parts of the variance of its predictions: that between the dicts of a list of dicts is the
-    share of the family, and that of a parameter is half of the mean squared change if its values
-    are shuffled among the candidates of a family [1]_. They add to 1.
-
-    Parameters
-    ----------
-    shares : Series
-        Share of each parameter, the largest first.
-    n_candidates : int
-        Number of candidates.
-    score_label : str
-        Name of the metric.
-
-    References
-    ----------
-    .. [1] L. Breiman (2001). Random forests. Machine Learning 45, 5-32.
-       https://doi.org/10.1023/A:1010933404324
-
-    Examples
-    --------
-    >>> from scipy.stats import loguniform
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sklearn_halving import AdaptiveSearchCV
-    >>> X, y = load_wine(return_X_y=True)
-    >>> space = {"ccp_alpha": loguniform(1e-4, 1), "splitter": ["best", "random"]}
-    >>> tree = DecisionTreeClassifier(random_state=0)
-    >>> search = AdaptiveSearchCV(tree, space, n_fits=60, random_state=0).fit(X, y)
-    >>> from sklearn_halving.plotting import ImportanceDisplay
-    >>> ImportanceDisplay.from_estimator(search).shares.index.tolist()
-    ['ccp_alpha', 'splitter']
-    """
-
-    shares: pd.Series
-    n_candidates: int
-    score_label: str = "score"
-
-    @classmethod
-    def _from_search(cls, found: FittedSearch) -> Self:
-        table = found.candidates()
-        full = table[table["is_full"]]
-        labels = varying_parameters(found, table)
-        if len(full) < FEWEST_CANDIDATES or full["score"].nunique() < 2:
-            what = f"{FEWEST_CANDIDATES} candidates with full fits and different scores"
-            raise found.lacks(what, "use ParameterDisplay")
-        shares = shares_of_variance(Space.of(found.distributions), full)
-        shares = shares[[name in labels or name == FAMILY for name in shares.index]]
-        shares = shares.rename(labels).sort_values(ascending=False, kind="stable")
-        return cls(shares=shares, n_candidates=len(full), score_label=found.score_label)
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
-        shares = self.shares[:MAX_PANELS]
-        ax = self._axes(ax, 1.4 + 0.35 * max(len(shares), 4))
-        bars = ax.barh(range(len(shares)), shares, 0.7, color=drawing.CANDIDATES)
-        ax.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4)
-        ax.set_yticks(range(len(shares)), shares.index)
-        ax.set_ylim(max(len(shares), 4) - 0.4, -0.6)
-        ax.set(
-            xlim=(0, 1.1 * shares.max()),
-            xlabel=f"share of the explained differences in {self.score_label}",
-        )
-        ax.xaxis.set_major_formatter(lambda share, place: f"{share:.0%}")
-        drawing.title(ax, f"What mattered among {self.n_candidates:,} candidates")
-        return self
-
-
-def shares_of_variance(space: Space, table: pd.DataFrame) -> pd.Series:
-    """Return the shares of the family and of all parameters."""
-    import pandas as pd
-    from sklearn.ensemble import RandomForestRegressor
-
-    points = np.array([space.point_near(params) for params in table["params"]])
-    family = np.array([space.branch_of(point) for point in points])
-    points = np.nan_to_num(points, nan=-1.0)  # the estimator as it is may be outside of the space
-    score = table["score"].clip(lower=drawing.limits(table["score"].to_numpy())[0])
-    forest = RandomForestRegressor(min_samples_leaf=2, random_state=0).fit(points, score)
-    predicted, rng = forest.predict(points), np.random.default_rng(0)
-    parts = pd.Series(0.0, index=dict.fromkeys([FAMILY, *(d.name for d in space.dimensions)]))
-    for number, branch in enumerate(space.branches):
-        rows = np.flatnonzero(family == number)
-        if not len(rows):
-            continue
-        parts[FAMILY] += len(rows) * (predicted[rows].mean() - predicted.mean()) ** 2
-        for axis in branch:
-            moved = np.tile(points[rows], (N_SHUFFLES, 1, 1))
-            moved[:, :, axis] = rng.permuted(moved[:, :, axis], axis=1)
-            change = forest.predict(moved.reshape(-1, points.shape[1])) - np.tile(
-                predicted[rows], N_SHUFFLES
-            )
-            parts[space.dimensions[axis].name] += (change**2).sum() / (2 * N_SHUFFLES)
-    return parts[parts > 0] / parts.sum()

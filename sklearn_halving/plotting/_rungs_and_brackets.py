@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -125,16 +126,16 @@ class BracketDisplay(Display):
     Each rung is a box labelled with its number of candidates, and the band between two boxes
     shows the candidates that go on. Rungs with the same amount of resource are below each other.
     The height of a box is the square root of its number, so that the last ones remain visible. On
-    the right is the best score with the most resource and on all splits. A
-    star is in the lane of the winner. A search that drops candidates in stages has one lane.
+    the right is the best score with the most resource and on all splits, and a star in the lane of
+    the winner. A search that drops candidates in stages has one lane.
 
     Parameters
     ----------
     boxes : DataFrame
         One row for each rung, with columns ``lane``, ``place`` on the x axis and ``n_candidates``.
     lanes : DataFrame
-        One row for each lane, with its name as index and columns ``score`` (the best in the last
-        rung) and ``has_winner``.
+        One row for each lane, with its name as index and columns ``has_winner`` and ``score`` (the
+        best in the last rung).
     columns : list of str
         Tick labels of the x axis.
     score_label, column_label : str
@@ -182,14 +183,13 @@ class BracketDisplay(Display):
         rungs["lane"] = names if found.has_brackets else "candidates"
         amounts, rungs["place"] = np.unique(rungs["n_resources"], return_inverse=True)
         rungs = rungs.sort_values(["loop", "bracket"], ascending=[True, False], kind="stable")
-        boxes = rungs.groupby(["lane", "place"], sort=False).size()
+        n_candidates = rungs.groupby(["lane", "place"], sort=False).size().rename("n_candidates")
         last_place = rungs.groupby("lane")["place"].transform("max")
         at_end = rungs[(rungs["place"] == last_place) & ~rungs["is_partial"]]
         lanes = rungs.groupby("lane", sort=False)["best"].any().to_frame("has_winner")
         lanes["score"] = at_end.groupby("lane")["score"].max()
-        boxes = boxes.rename("n_candidates").reset_index().sort_values("place", kind="stable")
         return cls(
-            boxes=boxes,
+            boxes=n_candidates.reset_index().sort_values("place", kind="stable"),
             lanes=lanes,
             columns=[drawing.tick_text(amount) for amount in amounts],
             score_label=f"mean test {found.metric_label}",
@@ -198,20 +198,22 @@ class BracketDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display."""
+        lanes: Iterator[tuple[str, bool, float]] = self.lanes.itertuples(name=None)
         largest = self.boxes.groupby("lane")["n_candidates"].max()[self.lanes.index]
         heights = np.maximum(2.0, np.sqrt(largest.to_numpy()))
         gap = 0.12 * heights.max() + 1.2
         bottoms = np.cumsum([0.0, *(heights + gap)])
         centers = (bottoms[:-1] + heights / 2).tolist()
         ax = self._axes(ax, float(np.clip(1.2 + 0.16 * bottoms[-1], drawing.HEIGHT, 12.0)))
-        for center, lane in zip(centers, self.lanes.itertuples(), strict=True):
-            boxes = self.boxes[self.boxes["lane"] == lane.Index]
+        for center, (name, has_winner, score) in zip(centers, lanes, strict=True):
+            boxes = self.boxes[self.boxes["lane"] == name]
             _draw_lane(ax, boxes["place"].to_numpy(), boxes["n_candidates"].to_numpy(), center)
-            end = boxes["place"].max() + BOX + 0.08
-            text = "no score on all splits" if np.isnan(lane.score) else f"{lane.score:.4g}"
-            ax.text(end, center, text, va="center", fontweight="bold")
-            if lane.has_winner:
-                ax.scatter(end + 0.4, center, 260, drawing.WINNER, "*", label="winner")
+            end = boxes["place"].max() + BOX + 0.12
+            text = "no score on all splits" if np.isnan(score) else f"{score:.4g}"
+            if has_winner:
+                ax.scatter(end, center, 200, drawing.WINNER, marker="*", label="winner")
+            style: Params = {"textcoords": "offset points", "va": "center", "fontweight": "bold"}
+            ax.annotate(text, (end, center), xytext=(9, 0), **style)
         ax.set_yticks(centers, self.lanes.index)
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         shown = drawing.evenly(len(self.columns), 10)
@@ -230,7 +232,7 @@ def _draw_lane(ax: Axes, place: np.ndarray, n_candidates: np.ndarray, center: fl
     leaving = half[:-1] * np.minimum(n_candidates[1:] / n_candidates[:-1], 1.0)
     boxes = place - BOX, place + BOX, half, half
     bands = place[:-1] + BOX, place[1:] - BOX, leaving, half[1:]
-    for (left, right, *ends), alpha in ((boxes, 1.0), (bands, 0.3)):
+    for (left, right, *ends), alpha in ((boxes, 1.0), (bands, 0.4)):
         x = np.stack([left, right, right], axis=1).ravel()
         height = np.stack([*ends, np.full(len(left), np.nan)], axis=1).ravel()
         style: Params = {"color": drawing.CANDIDATES, "alpha": alpha, "linewidth": 0}
