@@ -16,6 +16,7 @@ from sklearn_halving.plotting._display import (
     FittedSearch,
     Search,
     params_texts,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -232,8 +233,9 @@ class ConfidenceDisplay(Display):
         shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
+        names = short_names(table["params"].tolist())
         return cls(
-            candidates=shown.assign(label=params_texts(shown["params"].tolist())),
+            candidates=shown.assign(label=params_texts(shown["params"].tolist(), names)),
             n_candidates=len(table),
             score_label=found.score_label,
             interval_label="with bounds" if found.has_posterior else "± 1 standard error",

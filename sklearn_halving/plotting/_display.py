@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
 from sklearn_halving._docstrings import inherit_sections
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH, is_model, shortened, value_texts
 from sklearn_halving.resources._resolve import units_of
 from sklearn_halving.splits._stream import split_scores
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ENOUGH_SCORES = 5
 """A candidate with as many scores as GridSearchCV has by default is known well enough."""
+MAX_LABEL = 44
+"""Characters of a candidate."""
 
 
 class Search(Protocol):
@@ -172,7 +174,7 @@ class FittedSearch:
         )
 
 
-def short_names(params: list[dict[str, object]]) -> dict[str, str]:
+def short_names(params: list[Params]) -> dict[str, str]:
     """Return the parameters in which candidates differ, with their short names if these differ."""
     names = dict.fromkeys(name for one in params for name in one)
     own = [n for n in names if len({str(one.get(n, names)) for one in params}) > 1]
@@ -180,20 +182,23 @@ def short_names(params: list[dict[str, object]]) -> dict[str, str]:
     return last if len(set(last.values())) == len(own) else {name: name for name in own}
 
 
-def params_texts(params: list[dict[str, object]]) -> list[str]:
-    """Return the values in which candidates differ, those that fit into a label."""
+def params_texts(params: list[Params], names: dict[str, str]) -> list[str]:
+    """Return the values of these parameters, as many as fit into a label."""
     texts: list[list[str]] = [[] for _ in params]
-    for name, short in short_names(params).items():
+    for name, short in names.items():
         places = [place for place, one in enumerate(params) if name in one]
         values = [params[place][name] for place in places]
         for place, value, text in zip(places, values, value_texts(values), strict=True):
             texts[place].append(text if is_model(value) else f"{shortened(short, 24)}={text}")
     labels = []
     for parts in texts:
-        n_shown = next(
-            n for n in range(len(parts), -1, -1) if n < 2 or len(", ".join(parts[:n])) < 44
-        )
-        labels.append(", ".join(parts[:n_shown]) + (", …" if n_shown < len(parts) else ""))
+        label = parts[0] if parts else "the only candidate"
+        for part in parts[1:]:
+            if label.endswith("…") or len(f"{label}, {part}") > MAX_LABEL:
+                label = label.removesuffix(", …") + ", …"
+            else:
+                label = f"{label}, {part}"
+        labels.append(label)
     return labels
 
 

@@ -225,7 +225,8 @@ class ParameterPairDisplay(Display):
         )
         score, is_partial = table["score"].to_numpy(), table["is_partial"].to_numpy()
         low = max(drawing.limits(score)[0], score.min())
-        style: Params = {"cmap": "viridis", "vmin": low, "vmax": score.max(), "linewidths": 0}
+        style: Params = {"cmap": "viridis", "vmin": low, "vmax": score.max()}
+        style |= {"edgecolors": "0.5", "linewidths": 0.6}
         if is_partial.any():
             ax.scatter([], [], 40, color=drawing.CANDIDATES, label=self.partial_label)
         points = ax.scatter(x, y, np.where(is_partial, 40, 110), score, **style)
