@@ -4,21 +4,15 @@
 something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
-from sklearn_halving.plotting._candidates import ConfidenceDisplay, PullsDisplay, RegretDisplay
-from sklearn_halving.plotting._parameters import (
-    ImportanceDisplay,
-    ParameterDisplay,
-    ParameterPairDisplay,
-)
+from sklearn_halving.plotting._candidates import ConfidenceDisplay, HistoryDisplay
+from sklearn_halving.plotting._parameters import ParameterDisplay, ParameterPairDisplay
 from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDisplay
 
 __all__ = [
     "BracketDisplay",
     "ConfidenceDisplay",
-    "ImportanceDisplay",
+    "HistoryDisplay",
     "ParameterDisplay",
     "ParameterPairDisplay",
-    "PullsDisplay",
-    "RegretDisplay",
     "RungDisplay",
 ]

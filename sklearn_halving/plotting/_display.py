@@ -10,29 +10,34 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
 from sklearn_halving._docstrings import inherit_sections
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Params
+from sklearn_halving.plotting._drawing import HEIGHT, WIDTH, is_model, shortened, value_texts
 from sklearn_halving.resources._resolve import units_of
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+ENOUGH_SCORES = 5
+"""A candidate with as many scores as GridSearchCV has by default is known well enough."""
+MAX_LABEL = 44
+"""Characters of a candidate."""
+
 
 class Search(Protocol):
-    """The attributes of a search that displays read; the first two exist after ``fit``."""
+    """What displays read of a search."""
 
     cv_results_: CvResults
+    _record: Any
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row for each fit."""
 
-    @property
-    def refit(self) -> object:
-        """The metric that steered the search, if there are several."""
+    def leaderboard(self) -> pd.DataFrame:
+        """One row for each candidate."""
 
 
 class FittedSearch:
@@ -53,23 +58,13 @@ class FittedSearch:
         ``cv_results_``.
     history : DataFrame
         ``history_`` with a column ``score`` of the metric, NaN if not finite. Without a resource
-        or brackets, ``n_resources`` is 1 or ``bracket`` is 0.
-    score_label : str
-        Name of the metric on an axis.
-    resource_label, resource_unit : str
-        Name of the resource on an axis, and a shorter one.
+        or brackets, ``n_resources`` is 1, or ``bracket`` and ``loop`` are 0.
+    score_label, resource_label, unit : str
+        Names of the metric and of the resource on an axis, and what the resource counts.
     has_posterior : bool
         Whether there is a posterior; it exists only for the metric that steered the search.
-    value_label : str
-        Name of the column ``value`` of `candidates` on an axis.
-    has_resources, has_brackets : bool
-        Whether the search has a resource, and whether it has brackets.
-    rows : list of tuple
-        Candidate and amount of resource of each row of ``cv_results_``; 1 without a resource.
-    parameters : list of str
-        Names of the parameters that were searched.
-    best_row, best_candidate : int or None
-        ``best_index_`` and the number of the winner; None if the search chose none.
+    best_candidate, own : int or None
+        Numbers of the winner, and of the estimator as it is.
 
     Raises
     ------
@@ -82,105 +77,95 @@ class FittedSearch:
     """
 
     def __init__(self, search: Search, display: str, metric: str | None = None) -> None:
-        self.name, self.display = type(search).__name__, display
-        if not hasattr(type(search), "history_"):
+        self.search, self.name, self.display = search, type(search).__name__, display
+        if not hasattr(type(search), "leaderboard"):
             raise TypeError(f"{display} needs a search of sklearn_halving; got {self.name}.")
         if not hasattr(search, "cv_results_"):
             raise NotFittedError(f"{display} needs a fitted {self.name}. Call fit first.")
-        self.results = search.cv_results_
-        known = self._names("mean_test_")
-        steering = str(search.refit) if search.refit in known else known[0]
-        self.metric = steering if metric is None else metric
+        self.results, record = search.cv_results_, search._record
+        self.own = record.own
+        prefix = "mean_test_"
+        known = [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]
+        self.metric = record.metric if metric is None else metric
         check_choice(f"metric of {display}", self.metric, choices=known)
         history = search.history_
-        defaults = {"n_resources": 1, "bracket": 0}
+        defaults = {"n_resources": 1, "bracket": 0, "loop": 0}
         columns = {name: history.get(name, default) for name, default in defaults.items()}
         self.history = history.assign(score=finite(history[f"test_{self.metric}"]), **columns)
-        self.has_posterior = "posterior_mean" in self.results and self.metric == steering
+        self.has_brackets = "bracket" in self.results
+        self.has_posterior = "posterior_mean" in self.results and self.metric == record.metric
         scoring = getattr(search, "scoring", None)
         is_named = self.metric == "score" and isinstance(scoring, str)
-        self.score_label = str(scoring) if is_named else self.metric
         kind = "posterior mean of" if self.has_posterior else "mean test"
-        self.value_label = f"{kind} {self.score_label}"
-        resource = getattr(search, "resource", None) or "n_samples"
-        unit = self.resource_unit = units_of(resource)
-        name = str(getattr(resource, "name", resource))
-        self.resource_label = name if unit == name else f"{unit} ({name})"
-        self.has_resources = "n_resources" in self.results
-        self.has_brackets = "bracket" in self.results
-        amounts = self.results.get("n_resources", np.ones(len(self.results["candidate"])))
-        self.rows = list(zip(self.results["candidate"], amounts, strict=True))
-        self.parameters = self._names("param_")
-        row = self.best_row = getattr(search, "best_index_", None)
+        self.metric_label = shortened(str(scoring) if is_named else self.metric, 34)
+        self.score_label = f"{kind} {self.metric_label}"
+        self.unit = units_of(record.resource)
+        name = str(record.resource.name)
+        self.resource_label = name if self.unit == name else f"{self.unit} ({name})"
+        row = getattr(search, "best_index_", None)
         self.best_candidate = None if row is None else int(self.results["candidate"][row])
 
-    def _names(self, prefix: str) -> list[str]:
-        """Return what follows the prefix in the names of columns."""
-        return [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]
-
-    def means(self) -> np.ndarray:
-        """Return the mean score of every row; NaN where it is not finite."""
-        return finite(self.results[f"mean_test_{self.metric}"])
-
     def rungs(self) -> pd.DataFrame:
-        """Return a row for each candidate and amount of resource, which are the index.
+        """Return a row for each candidate and amount of resource.
 
-        Columns: ``bracket``; ``score``, the mean in ``cv_results_`` if that has all candidates
-        with the same resource, otherwise the mean of the fits; and ``has_fewer_splits``, whether
-        others with the same resource have more splits.
+        ``score`` is the mean in ``cv_results_`` if that has this row, otherwise the mean of the
+        fits. ``is_partial`` says that others with the same resource have more splits.
         """
-        pulls = self.history.groupby(["candidate", "n_resources"])
-        score, n_splits = pulls["score"].agg(lambda own: own.mean(skipna=False)), pulls.size()
-        most = self.history["n_resources"].max()
-        means: Any = zip(self.rows, self.means(), strict=True)
-        score.update({row: mean for row, mean in means if self.has_brackets or row[1] == most})
-        has_fewer = n_splits < n_splits.groupby("n_resources").transform("max")
-        return pulls[["bracket"]].first().assign(score=score, has_fewer_splits=has_fewer)
-
-    def has_fewer_splits(self) -> np.ndarray:
-        """Return which rows have fewer splits than others with the same resource, if in brackets.
-
-        Such a candidate is no finalist of a grid, or it is from a rung that the search did not
-        complete. Its mean may be that of one lucky split. Without brackets, means are without
-        the effects of splits.
-        """
-        has_fewer = self.rungs()["has_fewer_splits"].reindex(self.rows, fill_value=False)
-        return self.has_brackets & has_fewer.to_numpy()
+        fits = self.history.groupby(["candidate", "n_resources"])
+        score, n_splits = fits["score"].agg(lambda own: own.mean(skipna=False)), fits.size()
+        score.update(self._by_row()["score"])
+        most = n_splits.groupby("n_resources").transform("max").clip(upper=ENOUGH_SCORES)
+        table = fits[["loop", "bracket"]].first().assign(score=score, is_partial=n_splits < most)
+        return self._marked(table.reset_index())
 
     def candidates(self) -> pd.DataFrame:
-        """Return a row for each candidate, in the order of the search's own ranks.
+        """Return a row for each candidate with a score, in the order of `leaderboard`.
 
-        Columns: ``candidate``, its number; ``row`` of ``cv_results_`` in which it ranks best;
-        ``score``, the mean in that row; ``value``, the posterior mean if there is a posterior,
-        which also knows of candidates that were never fitted, otherwise the score; ``level``, the
-        resource in that row, 1 if there is none; ``n_pulls``, the number of fits in all rungs;
-        ``best``, whether it is the winner; and ``has_fewer_splits`` in that row.
+        Columns: ``candidate``, its number; ``params``; ``score``, the mean, or the posterior mean
+        if there is one; ``lower`` and ``upper``, one standard error or the bounds of a posterior;
+        ``is_full``, whether it has the largest amount of resource; ``is_partial``, whether it has
+        less or fewer scores than others; ``best`` and ``own``, whether it is the winner or the
+        estimator as it is.
         """
+        board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
+        keys = board[["candidate", "n_resources"]]
+        table = keys.assign(params=board["params"]).join(
+            self._by_row(), on=["candidate", "n_resources"]
+        )
+        table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
+        enough = min(ENOUGH_SCORES, table["n_scores"][table["is_full"]].max())
+        table["is_partial"] = ~table["is_full"] | (table["n_scores"] < enough)
+        return self._marked(table).dropna(subset=["score"]).reset_index(drop=True)
+
+    def partial_label(self, table: pd.DataFrame) -> str:
+        """Return what partial rows of `candidates` lack, for a legend."""
+        is_full, is_partial = table["is_full"], table["is_partial"]
+        lacking = {self.unit.rpartition(" ")[2]: ~is_full, "splits": is_full & is_partial}
+        return "fewer " + " or ".join(text for text, rows in lacking.items() if rows.any())
+
+    def _by_row(self) -> pd.DataFrame:
+        """Return scores and intervals of the rows of ``cv_results_``."""
         import pandas as pd
 
-        # A stable sort keeps rows of equal rank in the order of the table; the winner comes first.
-        rank = self.results[f"rank_test_{self.metric}"].astype(float)
-        if self.best_row is not None:
-            rank[self.best_row] -= 0.5
-        order = np.argsort(rank, kind="stable")
-        row = order[~pd.Index(self.results["candidate"][order]).duplicated()]
-        candidate = self.results["candidate"][row]
-        n_pulls = np.bincount(self.history["candidate"], minlength=candidate.max() + 1)[candidate]
-        score = value = self.means()[row]
+        results, metric = self.results, self.metric
+        mean = finite(results[f"mean_test_{metric}"])
+        error = finite(results[f"standard_error_test_{metric}"])
+        table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
+        table["n_scores"] = np.isfinite(split_scores(results, f"test_{metric}")).sum(axis=1)
         if self.has_posterior:  # if all fits failed, it describes a substitute value
-            posterior = finite(self.results["posterior_mean"])[row]
-            value = np.where((n_pulls > 0) & np.isnan(score), np.nan, posterior)
-        columns = {
-            "candidate": candidate,
-            "row": row,
-            "score": score,
-            "value": value,
-            "level": self.results["n_resources"][row] if self.has_resources else 1.0,
-            "n_pulls": n_pulls,
-            "best": candidate == self.best_candidate,
-            "has_fewer_splits": self.has_fewer_splits()[row],
-        }
-        return pd.DataFrame(columns)
+            names = ["posterior_mean", "lower_bound", "upper_bound"]
+            bounds = np.column_stack([finite(results[name]) for name in names])
+            known = ~np.isnan(mean)
+            table.loc[known, ["score", "lower", "upper"]] = bounds[known]
+        amounts = results.get("n_resources", np.ones(len(table), dtype=int))
+        names = ["candidate", "n_resources"]
+        table.index = pd.MultiIndex.from_arrays([results["candidate"], amounts], names=names)
+        return table[~table.index.duplicated(keep="last")]
+
+    def _marked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the table with columns ``best`` and ``own``."""
+        best, own = (-1 if one is None else one for one in (self.best_candidate, self.own))
+        return table.assign(best=table["candidate"] == best, own=table["candidate"] == own)
 
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
@@ -189,9 +174,32 @@ class FittedSearch:
         )
 
 
-def arrays(table: pd.DataFrame, *names: str) -> dict[str, np.ndarray]:
-    """Return columns of a table, for the parameters of a display that have these names."""
-    return {name: table[name].to_numpy() for name in names}
+def short_names(params: list[Params]) -> dict[str, str]:
+    """Return the parameters in which candidates differ, with their short names if these differ."""
+    names = dict.fromkeys(name for one in params for name in one)
+    own = [n for n in names if len({str(one.get(n, names)) for one in params}) > 1]
+    last = {name: name.rpartition("__")[2] for name in own}
+    return last if len(set(last.values())) == len(own) else {name: name for name in own}
+
+
+def params_texts(params: list[Params], names: dict[str, str]) -> list[str]:
+    """Return the values of these parameters, as many as fit into a label."""
+    texts: list[list[str]] = [[] for _ in params]
+    for name, short in names.items():
+        places = [place for place, one in enumerate(params) if name in one]
+        values = [params[place][name] for place in places]
+        for place, value, text in zip(places, values, value_texts(values), strict=True):
+            texts[place].append(text if is_model(value) else f"{shortened(short, 24)}={text}")
+    labels = []
+    for parts in texts:
+        label = parts[0] if parts else "the only candidate"
+        for part in parts[1:]:
+            if label.endswith("…") or len(f"{label}, {part}") > MAX_LABEL:
+                label = label.removesuffix(", …") + ", …"
+            else:
+                label = f"{label}, {part}"
+        labels.append(label)
+    return labels
 
 
 def finite(values: npt.ArrayLike) -> np.ndarray:
@@ -215,6 +223,7 @@ class Display:
     """
 
     ax_: Axes
+    _header: Axes
 
     @property
     def figure_(self) -> Figure | SubFigure:
@@ -290,16 +299,8 @@ class Display:
         """
         raise NotImplementedError
 
-    def _axes(self, ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-        """Set ``ax_`` to ``ax``, or to the axes of a new figure of this size in inches."""
-        plt = self._pyplot()
-        if ax is None:
-            ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
-        self.ax_ = ax
-        return ax
-
-    def _pyplot(self) -> ModuleType:
-        """Return ``matplotlib.pyplot``, or raise an ImportError that says how to install it."""
+    def _axes(self, ax: Axes | None, height: float = HEIGHT) -> Axes:
+        """Set ``ax_`` to ``ax``, or to the axes of a new figure of this height in inches."""
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
@@ -307,4 +308,43 @@ class Display:
                 f"{type(self).__name__}.plot needs matplotlib, which could not be imported "
                 f"({error}). Install it with `pip install sklearn-halving[plot]`."
             ) from error
-        return plt
+        if ax is None:
+            ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")[1]
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_ = ax
+        return ax
+
+    def _panels(self, ax: Axes | None, number: int, y_label: str) -> list[Axes]:
+        """Return a number of axes with a common y axis, in the place of ``ax``."""
+        n_columns = min(number, 2 if number == 4 else 3)
+        n_rows = -(-number // n_columns)
+        y_label = "\n".join(y_label.rsplit(" ", n_rows > 1))  # a panel is less high
+        ax = self._header = self._axes(ax, HEIGHT if n_rows == 1 else 0.9 + 2.1 * n_rows)
+        if number == 1:
+            ax.set_ylabel(y_label)
+            return [ax]
+        from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
+
+        ax.set_axis_off()
+        # The first row has no height: there is space for a title and a legend above it.
+        sizes: Any = {
+            "nrows": n_rows + 1,
+            "ncols": n_columns,
+            "height_ratios": [0.001, *[1] * n_rows],
+        }
+        place, sides = ax.get_subplotspec(), ("left", "bottom", "right", "top")
+        if place is None:
+            sizes |= zip(sides, ax.get_position().extents, strict=True)
+        else:
+            sizes["subplot_spec"] = place
+        grid: Any = (GridSpec if place is None else GridSpecFromSubplotSpec)(**sizes)
+        self._header = ax.figure.add_subplot(grid[0, :])
+        self._header.set_axis_off()
+        panels: list[Axes] = []
+        for index in range(number):
+            cell = grid[1 + index // n_columns, index % n_columns]
+            panels.append(ax.figure.add_subplot(cell, sharey=panels[0] if panels else None))
+            panels[-1].spines[["top", "right"]].set_visible(False)
+            panels[-1].tick_params(labelleft=index % n_columns == 0)
+            panels[-1].set_ylabel("" if index % n_columns else y_label)
+        return panels

@@ -1,28 +1,30 @@
-"""What displays share in drawing: axes, colours, legends, notes, and text that is short enough."""
+"""What displays share in drawing: the palette, axes, legends, and text that is short enough."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from numbers import Integral, Real
-from textwrap import shorten
-from typing import TYPE_CHECKING, TypeGuard
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sklearn_halving._typing import Params
+from sklearn_halving.samplers._space import is_finite_number
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-MAX_VALUE = 24
-"""Characters of one value."""
-MAX_DISTINCT_VALUE = 60
-"""Characters of one value, if values would otherwise look the same."""
-MAX_CANDIDATE = 48
-"""Characters of a candidate."""
-MAX_LABEL = 28
-"""Characters of a line of a y label."""
+CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
+"""The palette: it has the same meaning in all displays, and can be read on white and on black."""
+FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
+PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
+LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
+MAX_CATEGORIES = 6
+"""Number of values up to which numbers among words are categories."""
+WIDTH, HEIGHT = 7.2, 4.05
+"""Inches of a figure: on a slide, the font of 10 points is one of 18."""
 
 
 def shortened(text: str, length: int) -> str:
@@ -33,78 +35,37 @@ def shortened(text: str, length: int) -> str:
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
-def is_number(value: object) -> TypeGuard[Real]:
-    """Return whether a value is a number."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def is_model(value: object) -> bool:
+    """Return whether a value is an estimator."""
+    return hasattr(value, "fit") and not isinstance(value, type)
 
 
 def value_text(value: object) -> str:
-    """Return a value of a parameter as a reader would write it."""
-    if is_number(value):
-        return str(int(value)) if isinstance(value, Integral) else f"{float(value):.3g}"
-    # An estimator with default parameters is shown as its class.
-    return " ".join(str(value).split()).removesuffix("()")
+    """Return a value of a parameter as a reader would write it, models by their class."""
+    if is_finite_number(value):
+        return tick_text(float(f"{value:.3g}"))
+    text = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
+    return shortened(" ".join(text.split()), 26)
 
 
 def value_texts(values: Sequence[object]) -> list[str]:
-    """Return values of one parameter as text, as short as it can be to tell them apart."""
-    full = [value_text(value) for value in values]
-    for length in range(MAX_VALUE, MAX_DISTINCT_VALUE + 1, 6):
-        cut = [shortened(text, length) for text in full]
-        if len(set(cut)) == len(set(full)):
-            break
-    return cut
+    """Return values of one parameter as text, in full if words could not be told apart."""
+    words = [value for value in values if not is_finite_number(value)]
+    if len(set(map(value_text, words))) == len(set(map(str, words))):
+        return [value_text(value) for value in values]
+    return [shortened(" ".join(str(value).split()), 40) for value in values]
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return for each parameter the shortest end of its name that no other has."""
-    parts = {name: name.split("__") for name in names}
-    short = {}
-    for name, own in parts.items():
-        for n_parts in range(1, len(own) + 1):
-            end = own[-n_parts:]
-            if sum(other[-n_parts:] == end for other in parts.values()) == 1:
-                break
-        short[name] = "__".join(end)
-    return short
-
-
-def candidate_labels(numbers: Sequence[int], params: Sequence[Params]) -> list[str]:
-    """Return the number of each candidate and the values in which it differs from others.
-
-    If this is too long, the last parameters are left out.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        Their numbers in ``cv_results_["candidate"]``.
-    params : sequence of dict
-        Their parameters.
-    """
-    names = list(dict.fromkeys(name for one in params for name in one))
-    texts: list[dict[str, str]] = [{} for _ in params]
-    for name in names:
-        places = [place for place, one in enumerate(params) if name in one]
-        values = value_texts([params[place][name] for place in places])
-        for place, value in zip(places, values, strict=True):
-            texts[place][name] = value
-    differ = [n for n in names if len({one.get(n) for one in texts}) > 1] or names
-    short = short_names(differ)
-    labels = [", ".join(f"{short[n]}={one[n]}" for n in differ if n in one) for one in texts]
-    labels = [shorten(label, MAX_CANDIDATE, placeholder=" …") for label in labels]
-    return [f"{label}  #{number}" for number, label in zip(numbers, labels, strict=True)]
-
-
-OTHERS = "#4477aa"
-WINNER = "#d55e00"
-PALE = "#c8d5e3"
-GREY = "0.45"
-FEWER_SPLITS = "fewer splits"
-"""What a hollow marker stands for: a mean over fewer splits than others with the same resource."""
-MAX_LABELS = 30
-"""Largest number of candidates whose names are written on an axis."""
-MAX_CATEGORIES = 40
-"""Largest number of categories of which each has a label."""
+def tick_text(value: float, place: object = None) -> str:
+    """Return an amount as a reader would write it: 19,540 and 0.001."""
+    if value == round(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def evenly(number: int, most: int) -> np.ndarray:
@@ -112,124 +73,134 @@ def evenly(number: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, number - 1, most).round().astype(int))
 
 
-def height_of(n_rows: int) -> float:
-    """Return the height in inches of a figure with a row for each candidate."""
-    return 1.2 + 0.26 * max(n_rows, 4) if n_rows <= MAX_LABELS else 5.0
+def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
+    """Scale an axis for the values of a parameter, and return their positions.
 
-
-def label_candidates(ax: Axes, labels: list[str]) -> None:
-    """Give each candidate a row, best first, labelled with its name if there is room."""
-    n_rows = len(labels)
-    margin = max(0.6, 0.02 * n_rows)
-    ax.set_ylim(n_rows - 1 + margin, -margin)
-    if n_rows <= MAX_LABELS:
-        ax.set_yticks(range(n_rows), labels, fontsize="small")
-    else:
-        places = evenly(n_rows, 9)
-        ax.set_yticks(places, places + 1)
-        ax.set_ylabel(f"{n_rows} candidates, best first")
-
-
-def legend_beside(ax: Axes, **params: object) -> None:
-    """Put the legend beside the axes, where it hides no data."""
-    style: Params = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
-    ax.legend(title_fontsize="small", **style, **params)
-
-
-def score_range(scores: np.ndarray) -> tuple[float, float] | None:
-    """Return the limits of an axis of scores; None if no clipping is needed.
-
-    Scores can be arbitrarily low: a single diverging candidate would compress all others into
-    one line. The best three quarters of the scores are always within the limits.
-
-    Parameters
-    ----------
-    scores : ndarray
-        All scores; NaN is ignored.
+    A few words among many numbers, such as "scale", have places of their own behind the numbers.
     """
-    known = scores[~np.isnan(scores)]
-    if len(known) < 4:
-        return None
-    top, quarter = float(known.max()), float(np.quantile(known, 0.25))
-    # At least the score itself, so that accuracies are never clipped.
-    spread = max(top - quarter, abs(top) / 6, abs(quarter) / 6) or 1.0
-    inside = known[known >= top - 6 * spread]
-    if len(inside) == len(known):
-        return None
-    margin = 0.05 * max(top - float(inside.min()), spread)
-    return float(inside.min()) - margin, top + margin
+    numbers = np.array([value if is_finite_number(value) else np.nan for value in values])
+    texts = np.array(value_texts(values), dtype=object)
+    is_word = np.isnan(numbers)
+    known, words = np.unique(numbers[~is_word]), sorted(set(texts[is_word]))
+    if words and len(known) <= MAX_CATEGORIES:
+        number_of = dict(zip(texts[~is_word], numbers[~is_word], strict=True))
+        categories = [*sorted(number_of, key=number_of.__getitem__), *words]
+        set_categories(axis, categories)
+        return np.array([categories.index(text) for text in texts], dtype=float)
+    set_numbers(axis, known)
+    if words:
+        axis.set_major_formatter(lambda v, place: tick_text(v) if v <= known[-1] else "")
+        even = np.log(known) if suits_log(known) else known
+        places = even[-1] + 0.25 * np.ptp(even) * np.arange(1, len(words) + 1)
+        places = np.exp(places) if suits_log(known) else places
+        axis.set_ticks(places, words, minor=True)
+        numbers[is_word] = [places[words.index(text)] for text in texts[is_word]]
+    return numbers
 
 
-def clip(set_limits: Callable[[float, float], object], scores: np.ndarray) -> int:
-    """Leave scores that are far too low out of an axis, and return how many these are."""
-    limits = score_range(scores)
-    if limits is None:
-        return 0
-    set_limits(*limits)
-    return int((scores < limits[0]).sum())
-
-
-def draw_winner(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Draw a star where the winner is, if there is one."""
-    style: Params = {"color": WINNER, "marker": "*", "edgecolors": "white", "zorder": 3}
-    ax.scatter(x, y, 220, label="winner" if len(x) else None, **style)
-
-
-def note(ax: Axes, *texts: str) -> None:
-    """Write a note above the axes, such as on what they leave out."""
-    text = "; ".join(text for text in texts if text)
-    if text:
-        ax.set_title(text, loc="right", fontsize="small", color=GREY)
-
-
-def count_of(number: int, noun: str, rest: str = "") -> str:
-    """Return a number with its noun and what is said of it; an empty string for 0."""
-    return f"{number} {noun}{'' if number == 1 else 's'} {rest}".rstrip() if number else ""
-
-
-def wrapped(label: str) -> str:
-    """Return a y label, in two lines if one could be longer than the axis."""
-    if len(label) <= MAX_LABEL:
-        return label
-    head, _, name = label.rpartition(" ")
-    return "\n".join(part for part in (head, shortened(name, 40)) if part)
-
-
-def label_numbers(axis: Axis, values: np.ndarray, *, is_log: bool) -> None:
-    """Make an axis of numbers logarithmic, or put ticks of whole numbers at whole numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-
-    if not is_log:
-        if (values == values.round()).all():
-            axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
-        return
-    set_scale = axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale
-    set_scale("log")
-    axis.set_minor_formatter(NullFormatter())  # labels of minor ticks would overlap
-    span = float(values.max() / values.min())
-    if span < 300:  # powers of ten alone would give one or two ticks
-        steps = (1, 2, 5) if span < 30 else (1, 3)
-        axis.set_major_locator(LogLocator(base=10, subs=steps))
-        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:.4g}"))
-
-
-def label_categories(axis: Axis, names: Sequence[str]) -> None:
+def set_categories(axis: Axis, names: list[str]) -> None:
     """Label an axis with the names of categories, rotated if they would overlap."""
-    places = evenly(len(names), MAX_CATEGORIES)
-    is_long = max(map(len, names), default=0) * len(names) > 60
+    places = evenly(len(names), 24)
+    is_x = axis is axis.axes.xaxis
     style: Params = {}
-    if is_long and axis is axis.axes.xaxis:
-        style = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-    axis.set_ticks(places, [names[place] for place in places], fontsize="small", **style)
+    names = [re.sub(r"(?<=[a-z])(?=Classifier$|Regressor$)", "\n", name) for name in names]
+    if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
+        names = [shortened(name.split("\n")[0], 20) for name in names]
+        style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    axis.set_ticks(places, [names[place] for place in places], **style)
+    (axis.axes.set_xlim if is_x else axis.axes.set_ylim)(-0.6, len(names) - 0.4)
 
 
-def set_log_levels(ax: Axes, levels: np.ndarray) -> None:
-    """Show amounts of resource on the x axis, logarithmically if they grow by factors."""
-    levels = np.unique(levels)
-    if len(levels) > 1 and levels[0] > 0 and levels[-1] / levels[0] >= 4:
-        ax.set_xscale("log")
-        ax.minorticks_off()
-    if len(levels) <= 8:
-        ax.set_xticks(levels, [f"{level:.4g}" for level in levels], fontsize="small")
-    if len(levels) == 1:
-        ax.set_xlim(0.5 * levels[0], 1.5 * levels[0])
+def set_numbers(axis: Axis, values: np.ndarray) -> None:
+    """Scale an axis for these numbers, logarithmically if they are more evenly spaced then."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    if suits_log(values):
+        is_x = axis is axis.axes.xaxis
+        (axis.axes.set_xscale if is_x else axis.axes.set_yscale)("log")
+        span = float(values[-1] / values[0])
+        subs = (1, 2, 5) if span < 30 else (1, 3) if span < 300 else (1,)
+        axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=4))
+        axis.set_minor_locator(NullLocator())
+    else:
+        is_whole = bool((values == values.round()).all())
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=is_whole))
+    axis.set_major_formatter(tick_text)
+
+
+def suits_log(values: np.ndarray) -> bool:
+    """Return whether sorted numbers are positive, and balanced on a logarithmic scale only."""
+    if len(values) < 3 or values[0] <= 0 or values[-1] < 20 * values[0]:
+        return False
+    scales = np.log(values), values
+    log, linear = (abs((np.median(v) - v[0]) / (v[-1] - v[0]) - 0.5) for v in scales)
+    return bool(log < linear)
+
+
+def set_amounts(ax: Axes, amounts: np.ndarray) -> None:
+    """Label the x axis at amounts of resource, on a logarithmic scale."""
+    amounts = np.unique(amounts)
+    ax.set_xscale("log")
+    shown = amounts[evenly(len(amounts), 5)]
+    ax.set_xticks(shown, [tick_text(amount) for amount in shown])
+    ax.minorticks_off()
+    ends, margin = np.log(amounts[[0, -1]]), 0.12 * np.log(amounts[-1] / amounts[0]) or 0.5
+    ax.set_xlim(np.exp(ends[0] - margin), np.exp(ends[1] + margin))
+
+
+def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
+    """Return the limits of an axis of scores.
+
+    A few bad scores would compress all others into one line, so the lower limit leaves them out.
+    The better 60 % and the scores to ``keep`` are always shown.
+    """
+    known = scores[np.isfinite(scores)]
+    if not len(known):
+        return 0.0, 1.0
+    top, worst = float(known.max()), float(known.min())
+    low = float(np.nanmin([np.quantile(known, 0.4), *keep]))
+    span = top - (worst if worst >= low - 0.5 * (top - low) else low) or abs(top) or 1.0
+    return top - 1.1 * span, top + 0.08 * span
+
+
+def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float, float]) -> None:
+    """Set the limits of the y axis, and mark what is below it at the edge."""
+    ax.set_ylim(*of_axis)
+    ax.locator_params(axis="y", nbins=5)
+    below = x[scores < of_axis[0]]
+    if len(below):
+        style: Params = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 4}
+        at_edge = np.full(len(below), 0.02)
+        ax.scatter(below, at_edge, 28, marker="v", label="below the axis", **FULL, **style)
+
+
+def draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, *kinds: tuple[np.ndarray, str]) -> None:
+    """Draw filled points where the first kind holds, and hollow ones where the second does."""
+    for (rows, label), style in zip(kinds, (FULL, PARTIAL), strict=True):
+        if rows.any():
+            ax.scatter(x[rows], y[rows], 30, label=label, **style)
+
+
+def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> None:
+    """Draw a star at the winner and a diamond at the estimator as it is."""
+    for name, label, color, marker, size in (
+        ("own", "your model", OWN, "D", 70),
+        ("best", "winner", WINNER, "*", 260),
+    ):
+        if (rows := table[name].to_numpy()).any():
+            style: Params = {"edgecolors": ax.get_facecolor(), "zorder": 5, "label": label}
+            ax.scatter(x[rows], y[rows], size, color=color, marker=marker, **style)
+
+
+def title(ax: Axes, text: str, *drawn: Axes, side: Literal["left", "right"] = "left") -> None:
+    """Write a title above the axes, and below it a legend of what was drawn."""
+    handles: dict[str, Any] = {}
+    for one in drawn or (ax,):
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        style: Params = {"ncols": 5, "columnspacing": 1.1, "handletextpad": 0.3, "frameon": False}
+        style |= {"loc": f"lower {side}", "handlelength": 1.5, "borderaxespad": 0.2}
+        place = (float(side == "right"), 1.0)
+        ax.legend(list(handles.values()), list(handles), bbox_to_anchor=place, **style)
+    ax.set_title(text, loc=side, fontsize="large", pad=28 if handles else 8)

@@ -14,16 +14,16 @@ from doubles import Known
 from plotting.searches import (
     X,
     Y,
+    adaptive_search,
     bayes_gap,
     fails_below_zero,
-    fitted,
     hyperband,
     noisy_score,
     score_of_split,
     two_metrics,
     variance_halving,
 )
-from sklearn_halving import AdaptiveSearchCV, BanditSearchCV
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import UCB1
 
 
@@ -53,9 +53,9 @@ def grid() -> Any:
 
 @pytest.fixture(scope="session")
 def adaptive() -> Any:
-    """Candidates arrive during the search."""
-    space, params = {"quality": uniform(0, 1)}, {"n_fits": 20, "cv": 3, "random_state": 0}
-    return fitted(AdaptiveSearchCV(Known(), space, scoring=noisy_score, **params))
+    """Candidates arrive during the search, and the first one is the estimator as it is."""
+    space = {"quality": uniform(0.2, 0.8), "n_steps": [1, 2, 3]}
+    return adaptive_search(space, estimator=Known(quality=0.3))
 
 
 @pytest.fixture(scope="session")
@@ -83,12 +83,13 @@ def single() -> Any:
 
 @pytest.fixture(scope="session")
 def hundreds() -> Any:
-    return bayes_gap(np.linspace(0, 1, 200), n_fits=12)
+    return bayes_gap(np.linspace(0, 1, 200), n_fits=40)
 
 
 @pytest.fixture(scope="session")
 def metrics() -> Any:
-    return hyperband(scoring=two_metrics, refit="loss")
+    space = {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}
+    return hyperband(space, scoring=two_metrics, refit="loss")
 
 
 @pytest.fixture(scope="session")
@@ -101,3 +102,9 @@ def failing() -> Any:
 def failing_rungs() -> Any:
     """Some candidates of the first rungs have no score."""
     return hyperband({"quality": uniform(-0.4, 1)}, scoring=fails_below_zero)
+
+
+@pytest.fixture(scope="session")
+def families() -> Any:
+    """Candidates of two dicts that share no parameter."""
+    return variance_halving([{"quality": [0.1, 0.2]}, {"n_steps": [2, 3, 4], "ballast": [0, 1]}])

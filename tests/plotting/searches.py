@@ -10,7 +10,12 @@ from scipy.stats import uniform
 from sklearn.pipeline import Pipeline
 
 from doubles import Known
-from sklearn_halving import BayesGapSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 
 X = np.random.default_rng(0).normal(size=(180, 2))
 Y = np.arange(180) % 2
@@ -43,6 +48,11 @@ def fitted(search: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that are meant to fail
         return search.fit(X, Y)
+
+
+def adaptive_search(space: Any, estimator: Any = None, **params: Any) -> Any:
+    settings = {"scoring": noisy_score, "n_fits": 20, "cv": 3, "random_state": 0}
+    return fitted(AdaptiveSearchCV(estimator or Known(), space, **(settings | params)))
 
 
 def hyperband(space: Any = None, estimator: Any = None, **params: Any) -> Any:

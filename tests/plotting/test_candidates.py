@@ -1,164 +1,124 @@
-"""Displays with a mark or a bar for each candidate."""
+"""Displays of fits and of candidates with their intervals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
-from sklearn.tree import DecisionTreeClassifier
 
-from plotting.searches import hyperband, variance_halving
-from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, PullsDisplay
+from doubles import Known
+from plotting.searches import adaptive_search, variance_halving
+from sklearn_halving.plotting import ConfidenceDisplay, HistoryDisplay
 
-
-def test_candidates_are_in_the_order_of_ranks(halving) -> None:
-    display = PullsDisplay.from_estimator(halving)
-    ranks = halving.cv_results_["rank_test_score"][display.candidate]
-    assert (np.diff(ranks) >= 0).all()
-    assert display.best.tolist() == [True] + [False] * 5
-    assert display.candidate[0] == halving.best_index_
-    top, bottom = display.ax_.get_ylim()[::-1]
-    assert top < 0 < 5 < bottom  # best on top
+SEARCHES = ["rungs", "adaptive", "grid", "halving", "gap", "ucb", "metrics", "failing_rungs"]
 
 
-def test_labels_give_way_to_numbers_of_ranks(hundreds, halving) -> None:
-    few, many = (PullsDisplay.from_estimator(search) for search in (halving, hundreds))
-    assert [t.get_text() for t in few.ax_.get_yticklabels()] == few.labels
-    places = [int(t.get_text()) for t in many.ax_.get_yticklabels()]
-    assert places[0] == 1
-    assert len(places) < 12
-    assert many.ax_.get_ylabel() == "200 candidates, best first"
+def legend(display) -> list[str]:
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_choice_ends_with_the_winner(name, request) -> None:
+    search = request.getfixturevalue(name)
+    fits = HistoryDisplay.from_estimator(search).fits
+    assert len(fits) == search.n_fits_
+    assert fits["candidate"].tolist() == search.history_["candidate"].tolist()
+    last = fits.iloc[-1]
+    assert last["choice"] == search.cv_results_["candidate"][search.best_index_]
+    score = "posterior_mean" if name == "gap" else f"mean_test_{search._record.metric}"
+    assert last["choice_score"] == search.cv_results_[score][search.best_index_]
+
+
+def test_choice_has_the_most_of_the_resource(rungs) -> None:
+    fits = HistoryDisplay.from_estimator(rungs).fits
+    full = fits["is_full"]
+    assert 0 < full.sum() < len(fits)
+    first = int(np.flatnonzero(full)[0])
+    fully_fitted = set(fits["candidate"][full])
+    assert set(fits["choice"][first:]) <= fully_fitted
+    assert not set(fits["choice"][:first]) & fully_fitted - set(fits["candidate"][:first])
+
+
+def test_history_shows_every_fit_and_your_model(adaptive) -> None:
+    display = HistoryDisplay.from_estimator(adaptive)
+    points = np.concatenate([c.get_offsets() for c in display.ax_.collections])
+    scores = adaptive.history_["test_score"]
+    assert {tuple(p) for p in points} >= set(zip(range(1, 1 + len(scores)), scores, strict=True))
+    row = adaptive.leaderboard().set_index("candidate").loc[0]
+    assert row["params"]["quality"] == 0.3
+    assert display.own_score == row["score"]
+    assert legend(display) == ["fit", "your model", "choice"]
+
+
+def test_seconds_leave_out_breaks(adaptive) -> None:
+    seconds = HistoryDisplay.from_estimator(adaptive, cost="seconds").fits["seconds"]
+    history = adaptive.history_
+    assert (np.diff(seconds) >= 0).all()
+    assert 0 < seconds.iloc[-1] <= history["ended"].max()
+    with pytest.raises(ValueError, match="cost of HistoryDisplay must be one of 'fits'"):
+        HistoryDisplay.from_estimator(adaptive, cost="euros")
+
+
+def test_few_bad_scores_do_not_rule_the_axis() -> None:
+    search = variance_halving([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    display = HistoryDisplay.from_estimator(search)
+    low, high = display.ax_.get_ylim()
+    assert -1 < low < 0.4
+    assert 0.6 < high < 1
+    assert "below the axis" in legend(display)
 
 
 # ---------------------------------------------------------------------------- confidence
 
 
 def test_intervals_are_mean_and_standard_error(halving) -> None:
-    display = ConfidenceDisplay.from_estimator(halving, n_errors=2)
-    mean = halving.cv_results_["mean_test_score"][display.candidate]
-    error = halving.cv_results_["standard_error_test_score"][display.candidate]
-    np.testing.assert_allclose(display.mean, mean)
-    np.testing.assert_allclose(display.lower, mean - 2 * error)
-    np.testing.assert_allclose(display.upper, mean + 2 * error)
-    assert "± 2 standard error" in display.ax_.get_legend_handles_labels()[1]
-    assert display.gap is None
+    display = ConfidenceDisplay.from_estimator(halving)
+    shown, results = display.candidates, halving.cv_results_
+    mean, error = (
+        results[f"{n}_test_score"][shown["candidate"]] for n in ("mean", "standard_error")
+    )
+    np.testing.assert_allclose(shown["score"], mean)
+    np.testing.assert_allclose(shown["lower"], mean - error)
+    np.testing.assert_allclose(shown["upper"], np.minimum(mean + error, 1.0))
+    once = results["n_fits"][shown["candidate"]] == 1
+    np.testing.assert_array_equal(np.isnan(shown["lower"]), once)
+    assert shown["candidate"][0] == halving.best_index_
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == [
+        f"quality={params['quality']}" for params in shown["params"]
+    ]
+
+
+def test_posterior_has_bounds(gap) -> None:
+    shown = ConfidenceDisplay.from_estimator(gap).candidates
+    for name, column in {"score": "posterior_mean", "upper": "upper_bound"}.items():
+        values = gap.cv_results_[column][shown["candidate"]]
+        np.testing.assert_allclose(
+            shown[name], np.minimum(values, 1.0 if name == "upper" else values)
+        )
+
+
+def test_at_most_twelve_contenders_and_your_model() -> None:
+    space = {"quality": np.linspace(0.5, 0.9, 30).tolist()}
+    search = adaptive_search(space, estimator=Known(quality=0.1), n_fits=40)
+    display = ConfidenceDisplay.from_estimator(search)
+    assert display.candidates["own"].tolist() == [False] * 11 + [True]
+    assert display.ax_.get_title("right").startswith("The best 12 of ")
+
+
+def test_accuracies_have_no_bound_above_one() -> None:
+    search = variance_halving(
+        [0.99, 0.985, 0.98], scoring=lambda e, X, y: min(1.0, e.quality + X[0, 0] / 50)
+    )
+    shown = ConfidenceDisplay.from_estimator(search).candidates
+    assert shown["upper"].max() <= 1.0
 
 
 def test_only_the_largest_resource_is_compared(rungs) -> None:
     display = ConfidenceDisplay.from_estimator(rungs)
     results = rungs.cv_results_
     at_most = results["n_resources"] == results["n_resources"].max()
-    assert sorted(display.candidate) == sorted(results["candidate"][at_most])
-    n_others = len(set(results["candidate"])) - at_most.sum()
-    assert display.n_left_out == n_others > 0
-    assert display.ax_.get_title(loc="right").startswith(f"{n_others} candidates")
+    assert set(display.candidates["candidate"]) <= set(results["candidate"][at_most])
+    assert display.n_candidates == len(set(results["candidate"]))
 
 
-def test_posterior_and_gap(gap) -> None:
-    display = ConfidenceDisplay.from_estimator(gap)
-    results = gap.cv_results_
-    np.testing.assert_allclose(display.mean, results["posterior_mean"][display.candidate])
-    others = np.arange(6) != gap.best_index_
-    expected = results["upper_bound"][others].max() - results["lower_bound"][gap.best_index_]
-    assert display.gap == pytest.approx(expected)
-    assert f"gap {expected:.3g}" in display.ax_.get_legend_handles_labels()[1]
-
-
-def test_one_fit_has_no_interval(halving, failing) -> None:
-    once = halving.cv_results_["n_fits"] == 1
-    display = ConfidenceDisplay.from_estimator(halving)
-    np.testing.assert_array_equal(np.isnan(display.lower), once[display.candidate])
-    assert once.any() == ("one score: no interval" in display.ax_.get_legend_handles_labels()[1])
-    without_score = ConfidenceDisplay.from_estimator(failing)
-    assert not {0, 1} & set(without_score.candidate)
-    assert without_score.n_left_out == 2
-
-
-@pytest.mark.parametrize("n_errors", [0, -1, float("nan")])
-def test_width_must_be_positive(halving, n_errors) -> None:
-    with pytest.raises(ValueError, match="n_errors of ConfidenceDisplay must be positive"):
-        ConfidenceDisplay.from_estimator(halving, n_errors=n_errors)
-
-
-# ----------------------------------------------------------------------------- parameter
-
-
-def marks(display) -> np.ndarray:
-    """Return the places of all marks, shape (n_candidates, 2)."""
-    places = [c.get_offsets() for c in display.ax_.collections]
-    return np.concatenate([p for p in places if len(p)])
-
-
-def test_marks_are_values_and_scores(halving) -> None:
-    display = ParameterDisplay.from_estimator(halving)
-    found = marks(display)
-    expected = np.column_stack([(0.1, 0.2, 0.3, 0.4, 0.5, 0.6), mean_scores(halving)])
-    np.testing.assert_allclose(found[np.argsort(found[:, 0])], expected)
-    assert display.ax_.get_xlabel() == "quality"
-    assert display.ax_.get_xscale() == "linear"
-
-
-def mean_scores(search) -> np.ndarray:
-    return search.cv_results_["mean_test_score"]
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (loguniform(1e-4, 1e2), "log"),
-        ([0.001, 0.01, 0.1, 1.0], "log"),
-        ([1, 5, 10, 15, 20, 25], "linear"),
-        ([0.0, 0.001, 1.0], "linear"),
-        ([-10, -1, 1], "linear"),
-        ([10.0, 20.0], "linear"),
-    ],
-)
-def test_scale_suits_the_values(values, expected) -> None:
-    search = hyperband({"quality": values}, brackets=None)
-    assert ParameterDisplay.from_estimator(search).ax_.get_xscale() == expected
-
-
-def test_categories_have_places_and_names() -> None:
-    values = ["best", "random"]
-    tree = DecisionTreeClassifier()
-    search = variance_halving(
-        {"splitter": values, "max_depth": [None, 3, 10]}, estimator=tree, scoring="accuracy"
-    )
-    names = {}
-    for parameter in ("splitter", "max_depth"):
-        display = ParameterDisplay.from_estimator(search, parameter)
-        names[parameter] = [text.get_text() for text in display.ax_.get_xticklabels()]
-        x = marks(display)[:, 0]
-        assert len(np.unique(np.round(x))) == len(names[parameter])
-        assert (np.abs(x - np.round(x)) < 0.35).all()
-        assert len(np.unique(x)) == len(x)  # beside each other, not on top
-    assert names == {"splitter": ["best", "random"], "max_depth": ["3", "10", "None"]}
-
-
-def test_candidates_that_lack_the_parameter_are_left_out() -> None:
-    space = [{"quality": [0.1, 0.2]}, {"n_steps": [2, 3, 4]}]
-    search = variance_halving(space)
-    display = ParameterDisplay.from_estimator(search, "quality")
-    assert display.n_left_out == 3
-    assert display.ax_.get_title(loc="right") == "3 candidates left out"
-    assert sorted(display.values) == [0.1, 0.2]
-
-
-def test_parameter_must_be_known(halving) -> None:
-    with pytest.raises(ValueError, match=r"must be one of 'quality', got 'depth'"):
-        ParameterDisplay.from_estimator(halving, "depth")
-    two = variance_halving({"quality": [0.1, 0.2], "n_steps": [1, 2]})
-    with pytest.raises(ValueError, match=r"must be one .*, got None"):
-        ParameterDisplay.from_estimator(two)
-
-
-def test_one_candidate_that_diverged_does_not_rule_the_axis() -> None:
-    search = variance_halving([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    display = ParameterDisplay.from_estimator(search)
-    low, high = display.ax_.get_ylim()
-    assert -1 < low < 0.1
-    assert 0.6 < high < 1
-    assert "1 score below the axis" in display.ax_.get_title(loc="right")
-
-
-# -------------------------------------------------------------------------------- labels
+def test_candidates_without_a_score_are_left_out(failing) -> None:
+    assert not {0, 1} & set(ConfidenceDisplay.from_estimator(failing).candidates["candidate"])

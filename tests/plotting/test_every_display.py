@@ -6,40 +6,35 @@ import subprocess
 import sys
 
 import pytest
+from scipy.stats import uniform
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from doubles import Known
-from plotting.searches import X, Y, hyperband, two_metrics
+from plotting.searches import X, Y, hyperband, noisy_score, two_metrics
 from scripts import ROOT
-from sklearn_halving import HyperbandSearchCV, plotting
-from sklearn_halving.plotting import (
-    BracketDisplay,
-    ImportanceDisplay,
-    ParameterPairDisplay,
-    PullsDisplay,
-    RungDisplay,
-)
+from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
+from sklearn_halving.plotting import HistoryDisplay
 
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
-HARD_TO_LAY_OUT = ["single", "hundreds", "failing", "failing_rungs"]
-SEARCHES = ["adaptive", "grid", "halving", "gap", "ucb", *HARD_TO_LAY_OUT]
+SEARCHES = [
+    *("adaptive", "rungs", "grid", "halving", "gap", "ucb", "metrics"),
+    *("families", "single", "hundreds", "failing", "failing_rungs"),
+]
 
 every_display = pytest.mark.parametrize("display_class", DISPLAYS)
-# Most of these searches have one parameter.
-every_display_of_one = pytest.mark.parametrize(
-    "display_class", [one for one in DISPLAYS if one is not ParameterPairDisplay]
-)
 
 
 def suits(display_class, search) -> bool:
-    if display_class is RungDisplay:
-        return "n_resources" in search.cv_results_
-    if display_class is BracketDisplay:
-        return "bracket" in search.cv_results_ or "stage" in search.cv_results_
-    if display_class is ImportanceDisplay:
-        return len(search.cv_results_["candidate"]) > 1
-    return display_class is not ParameterPairDisplay
+    results = search.cv_results_
+    names = [f"param_{name}" for name in ("quality", "n_steps") if f"param_{name}" in results]
+    n_candidates = len(set(results["candidate"].tolist()))
+    return {
+        "BracketDisplay": "bracket" in results or "stage" in results,
+        "RungDisplay": len(set(results.get("n_resources", [1]))) > 1,
+        "ParameterDisplay": n_candidates > 1,
+        "ParameterPairDisplay": len(names) > 1 and n_candidates > 1,
+    }.get(display_class.__name__, True)
 
 
 @every_display
@@ -51,44 +46,42 @@ def test_attributes_that_all_displays_share_are_documented(display_class) -> Non
 @pytest.mark.walk
 @every_display
 @pytest.mark.parametrize("name", SEARCHES)
-def test_search_is_drawn(display_class, name, request) -> None:
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_search_is_drawn_or_another_display_is_named(
+    display_class, name, style, request, pyplot
+) -> None:
     """Warnings are errors here, those of a layout that does not fit among them."""
     search = request.getfixturevalue(name)
     if not suits(display_class, search):
-        with pytest.raises(
-            ValueError,
-            match=f"{display_class.__name__} shows .* does not have; .*(Pulls|Parameter)",
-        ):
+        with pytest.raises(ValueError, match=f"{display_class.__name__} shows") as caught:
             display_class.from_estimator(search)
-        return
-    display = display_class.from_estimator(search)
-    assert isinstance(display, display_class)
-    assert display.ax_.figure is display.figure_
-    assert display.ax_.get_xlabel() or display.figure_.get_supxlabel()
-    if name in HARD_TO_LAY_OUT:
+        display_class = getattr(plotting, str(caught.value).rpartition("; use ")[2].rstrip("."))
+    with pyplot.style.context(style):
+        display = display_class.from_estimator(search)
         display.figure_.canvas.draw()
+    assert display.ax_.figure is display.figure_
+    assert any(axes.get_title(loc) for axes in display.figure_.axes for loc in ("left", "right"))
+    assert all(axes.get_xlabel() for axes in getattr(display, "axes_", [display.ax_]))
 
 
-@every_display_of_one
-def test_axes_given_are_used(display_class, rungs, pyplot) -> None:
+@every_display
+@pytest.mark.parametrize("has_grid", [True, False])
+def test_axes_given_are_used(display_class, has_grid, metrics, pyplot) -> None:
     figure, (left, right) = pyplot.subplots(ncols=2)
-    display = display_class.from_estimator(rungs, ax=right)
+    if not has_grid:
+        right.remove()
+        right = figure.add_axes((0.6, 0.1, 0.3, 0.8))
+    display = display_class.from_estimator(metrics, ax=right)
     assert display.ax_ is right
     assert display.figure_ is figure
-    assert right.get_xlabel()
-    assert right.has_data()
+    drawn = getattr(display, "axes_", [right])
+    assert all(axes.has_data() for axes in drawn)
+    assert min(axes.get_position().x0 for axes in drawn) > 0.5
     assert not left.has_data()
     assert pyplot.get_fignums() == [figure.number]
-
-
-@every_display_of_one
-def test_display_can_be_drawn_again(display_class, rungs, pyplot) -> None:
-    display = display_class.from_estimator(rungs)
-    first = display.ax_
-    axes = pyplot.subplots()[1]
-    assert display.plot(ax=axes) is display
-    assert display.ax_ is axes
-    assert display.ax_ is not first
+    again = pyplot.subplots()[1]
+    assert display.plot(ax=again) is display
+    assert display.ax_ is again
 
 
 @every_display
@@ -96,22 +89,18 @@ def test_not_fitted(display_class) -> None:
     search = HyperbandSearchCV(Known(), {"quality": [0.1]})
     with pytest.raises(NotFittedError, match=f"{display_class.__name__} .* Call fit first"):
         display_class.from_estimator(search)
-
-
-@every_display
-def test_search_of_another_package(display_class) -> None:
     search = GridSearchCV(Known(), {"quality": [0.1, 0.2]}).fit(X, Y)
     with pytest.raises(TypeError, match="got GridSearchCV"):
         display_class.from_estimator(search)
 
 
-@every_display_of_one
-def test_matplotlib_is_missing(display_class, rungs, monkeypatch) -> None:
+@every_display
+def test_matplotlib_is_missing(display_class, metrics, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     name = display_class.__name__
     with pytest.raises(ImportError, match=rf"{name}.*pip install sklearn-halving\[plot\]"):
-        display_class.from_estimator(rungs)
+        display_class.from_estimator(metrics)
 
 
 def test_import_leaves_matplotlib_alone() -> None:
@@ -125,29 +114,39 @@ def test_import_leaves_matplotlib_alone() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
-@every_display_of_one
+@every_display
 def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
-    display = display_class.from_estimator(metrics)
-    other = display_class.from_estimator(metrics, metric="gain")
-    text = [artist.get_text() for artist in display.figure_.findobj(match=is_text)]
-    if display_class is not PullsDisplay:  # which names no metric
-        assert any("loss" in one for one in text)
-        assert not any("gain" in one for one in text)
-    assert type(other) is display_class
+    for metric, (named, other) in {None: ("loss", "gain"), "gain": ("gain", "loss")}.items():
+        display = display_class.from_estimator(metrics, metric=metric)
+        texts = [t.get_text() for t in display.figure_.findobj(lambda a: hasattr(a, "get_text"))]
+        assert any(named in text for text in texts)
+        assert not any(other in text for text in texts)
     with pytest.raises(ValueError, match=r"metric of .* one of 'gain', 'loss', got 'f1'"):
         display_class.from_estimator(metrics, metric="f1")
 
 
-def is_text(artist) -> bool:
-    return hasattr(artist, "get_text")
-
-
-@every_display_of_one
+@every_display
 def test_no_winner_without_refit(display_class) -> None:
     """Several metrics and no refit: nothing says which candidate is the best."""
-    search = hyperband(scoring=two_metrics, refit=False, brackets=[0], n_candidates=None)
-    assert not hasattr(search, "best_index_")
+    space = {"quality": uniform(0, 1), "n_steps": [1, 2, 3]}
+    search = hyperband(space, scoring=two_metrics, refit=False)
     display = display_class.from_estimator(search)
-    labels = display.ax_.get_legend_handles_labels()[1]
+    labels = [one for ax in display.figure_.axes for one in ax.get_legend_handles_labels()[1]]
     assert not any("winner" in label for label in labels)
     display.figure_.canvas.draw()
+
+
+def test_search_that_was_broken_off_is_drawn() -> None:
+    """Ctrl-C leaves cv_results_ and best_index_, and no best_estimator_."""
+
+    def interrupted(estimator, X, y):
+        if estimator.quality == 0.3:
+            raise KeyboardInterrupt
+        return noisy_score(estimator, X, y)
+
+    search = VarianceHalvingSearchCV(
+        Known(), {"quality": [0.1, 0.2, 0.3]}, scoring=interrupted, random_state=0
+    )
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert len(HistoryDisplay.from_estimator(search).fits) == search.n_fits_ > 0
