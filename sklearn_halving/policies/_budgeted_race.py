@@ -409,21 +409,25 @@ class RaceGame:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None or self._is_settled():
             return None
-        pull = next(filter(self._can_end, self._comparisons()), None)
-        pull = pull or self._confirm(self.n_splits, LEAST_PROBABILITY)
+        pull = self._compared() or self._confirm(self.n_splits, LEAST_PROBABILITY)
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._confirm(self.n_splits, LEAST_AT_END)
 
-    def _comparisons(self) -> list[Pull]:
-        """Return the pulls that the baseline lacks on the splits of the leader."""
+    def _compared(self) -> Pull | None:
+        """Return a pull of the baseline on a split of the leader."""
         leader, arm = self.leaderboard.leader, self.baseline
-        if arm is None or arm not in self.full or arm in self.failed or leader == arm:
-            return []
-        pulls = [Pull(arm, self.top, split) for split in self.full[leader]]
-        lacking = [
-            p for p in pulls if p.repetition not in self.full[arm] and p not in self.in_flight
-        ]
-        return lacking[: max(0, int(BASELINE_SHARE * self.costs.size) + 1 - len(self.full[arm]))]
+        if arm is None or leader in (NO_ARM, arm) or not self._n_reserved():
+            return None
+        splits = sorted(self.full[leader].keys() - self.full[arm].keys())
+        pulls = (Pull(arm, self.top, split) for split in splits)
+        return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
+
+    def _n_reserved(self) -> int:
+        """Return the number of pulls that are kept for the baseline."""
+        if self.baseline not in self.full or self.baseline in self.failed:
+            return 0
+        most = min(self.n_splits, 1 + int(BASELINE_SHARE * self.costs.size))
+        return max(0, most - len(self.full[self.baseline]))
 
     def _rest(self) -> Pull | None:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
@@ -474,7 +478,7 @@ class RaceGame:
         work = costs.room(self.in_flight, self._to_refit()) - self._n_due * price
         if costs.size < SMALL_BUDGET:
             return work
-        work -= len(self._comparisons()) * price if work < inf else 0.0
+        work -= self._n_reserved() * price if work < inf else 0.0
         share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop

@@ -165,7 +165,7 @@ class Summary:
         yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
         variance = corrected_variance_of_mean(winner - yours, 1, self.record.overlap)
         error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
-        spread = "" if np.isnan(error) else f" ({error:.2g})"
+        spread = f" ({error:.2g})" if len(keys) > 2 else ""
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
         text += f"{(winner - yours).mean():+.2g}{spread} on {counted(len(keys), 'common split')}"
         resource = self.record.resource
