@@ -152,8 +152,8 @@ class Summary:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
         if not scores[own]:
-            winner = f", winner {self._mean(row)}" if scores[chosen] else ""
-            return f"unknown: your own model has no score{winner}"
+            other = f", winner {self._mean(row)}" if scores[chosen] else ""
+            return f"unknown: your own model has no score{other}"
         if chosen == own:
             return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
