@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sklearn_halving._typing import CvResults
+from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search._formatting import (
@@ -36,6 +36,8 @@ INDENT = 13
 """Width of the column with the subjects."""
 N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates."""
+SHORTEST = 8
+"""Length to which names and values of parameters are cut if there are many."""
 SLACK = 1.0
 """An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
@@ -150,7 +152,8 @@ class Summary:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
         if not scores[own]:
-            return f"unknown: your own model has no score, winner {self._mean(row)}"
+            other = f", winner {self._mean(row)}" if scores[chosen] else ""
+            return f"unknown: your own model has no score{other}"
         if chosen == own:
             return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
@@ -186,22 +189,37 @@ class Summary:
         if not len(board):
             yield _line("best", "no candidate has a score")
             return
-        differ = differing(without_resource(self.record, board["params"].tolist()))
-        kept = [c for c in ("candidate", "n_fits", "n_resources") if c in board]
-        table = [[*kept, self.record.metric, "", "parameters"]]
-        for entry, params in zip(board.to_dict("records"), differ, strict=True):
-            error = entry["standard_error"]
-            table.append(
-                [
-                    *(number_text(entry[c]) if c != "candidate" else str(entry[c]) for c in kept),
-                    score_text(entry[self.record.metric]),
-                    "" if np.isnan(error) else f"({error:.2g})",
-                    ", ".join(f"{k}={_short(v)}" for k, v in params.items()) or "as all others",
-                ]
+        columns = {"candidate": board["candidate"].astype(str).tolist()}
+        columns["n_fits"] = [number_text(n) for n in board["n_fits"]]
+        if "n_resources" in board and board["n_resources"].nunique() > 1:
+            columns["n_resources"] = [number_text(amount) for amount in board["n_resources"]]
+        columns[self.record.metric] = [score_text(score) for score in board[self.record.metric]]
+        errors = board["standard_error"]
+        columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
+        room = WIDTH - INDENT - sum(map(_width, columns.items()))
+        columns |= self._parameters(board["params"].tolist(), room)
+        for number, subject in enumerate(["best", *[""] * len(board)]):
+            row = (
+                [name, *values][number].ljust(_width((name, values)))
+                for name, values in columns.items()
             )
-        widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
-        for subject, row in zip(["best", *[""] * len(board)], table, strict=True):
-            yield f"  {subject}".ljust(INDENT) + "".join(map(str.ljust, row, widths))
+            yield f"  {subject}".ljust(INDENT) + "".join(row)
+
+    def _parameters(self, params: list[Params], room: int) -> dict[str, list[str]]:
+        """Return columns with the parameters in which candidates differ.
+
+        If there is no room for them, names and values are cut, and the last columns left out.
+        """
+        differ = differing(without_resource(self.record, params))
+        names = dict.fromkeys(name for each in differ for name in each)
+        columns = {
+            name: [_short(each[name]) if name in each else "" for each in differ] for name in names
+        }
+        if sum(map(_width, columns.items())) <= room:
+            return columns
+        most = max(SHORTEST, room // len(columns) - 2)
+        kept = list(columns)[: room // (most + 2)]
+        return {_cut(name, most): [_cut(each, most) for each in columns[name]] for name in kept}
 
     def _failures(self) -> str:
         kinds = Counter(map(outcome_kind, self.record.outcomes))
@@ -230,9 +248,19 @@ def _line(subject: str, text: str) -> str:
     return f"  {subject}".ljust(INDENT) + " ".join(text.split())
 
 
+def _width(column: tuple[str, list[str]]) -> int:
+    """Return the width of a column, given its name and its values, with two spaces behind."""
+    return max(map(len, (column[0], *column[1]))) + 2
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 2]}.."
+
+
 def _short(value: object) -> str:
     """Return a value in a few characters; a model by its name."""
     if isinstance(value, float):
         return f"{value:.4g}"
     is_model = hasattr(value, "get_params")
-    return type(value).__name__ if is_model else shortened(value_text(value), 24)
+    text = value if isinstance(value, str) else value_text(value)
+    return type(value).__name__ if is_model else shortened(text, 24)

@@ -61,59 +61,59 @@ AdaptiveSearchCV of Known()
   spent      10 fits, 56 % of GridSearchCV; T, refit T
   gained     yours 0.5, winner 0.7: +0.2 on 1 common split
   ended      stopped by the end of the candidates: all were tried
-  best       candidate  n_fits  score       parameters
-             3          3       0.7    (0)  value=0.7
-             4          3       0.6    (0)  value=0.6
-             0          1       0.5         value=0.5
-             5          1       0.4         value=0.4
-             1          1       0.2         value=0.2
+  best       candidate  n_fits  score       value
+             3          3       0.7    (0)  0.7
+             4          3       0.6    (0)  0.6
+             0          1       0.5         0.5
+             5          1       0.4         0.4
+             1          1       0.2         0.2
   advice     value is at the upper end of its range: try larger values, too""",
     HyperbandSearchCV: """\
 HyperbandSearchCV of Known()
   searched   5 candidates; n_samples 13 to 40
   spent      18 fits (9 full), 80 % of GridSearchCV; T, refit T
   ended      as planned
-  best       candidate  n_fits  n_resources  score       parameters
-             4          3       40           0.7    (0)  value=0.7
-             3          3       40           0.6    (0)  value=0.6
-             2          6       40           0.4    (0)  value=0.4
-             1          3       13           0.2    (0)  value=0.2
-             0          3       13           0.1    (0)  value=0.1
+  best       candidate  n_fits  n_resources  score       value
+             4          3       40           0.7    (0)  0.7
+             3          3       40           0.6    (0)  0.6
+             2          6       40           0.4    (0)  0.4
+             1          3       13           0.2    (0)  0.2
+             0          3       13           0.1    (0)  0.1
   advice     value is at the upper end of its range: try larger values, too""",
     VarianceHalvingSearchCV: """\
 VarianceHalvingSearchCV of Known()
   searched   5 candidates
   spent      25 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       parameters
-             4          5       0.7    (0)  value=0.7
-             3          5       0.6    (0)  value=0.6
-             2          6       0.4    (0)  value=0.4
-             1          5       0.2    (0)  value=0.2
-             0          4       0.1    (0)  value=0.1
+  best       candidate  n_fits  score       value
+             4          5       0.7    (0)  0.7
+             3          5       0.6    (0)  0.6
+             2          6       0.4    (0)  0.4
+             1          5       0.2    (0)  0.2
+             0          4       0.1    (0)  0.1
   advice     value is at the upper end of its range: try larger values, too""",
     BayesGapSearchCV: """\
 BayesGapSearchCV of Known()
   searched   5 candidates, 4 fitted
   spent      20 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       parameters
-             4          9       0.7    (0)  value=0.7
-             3          9       0.6    (0)  value=0.6
-             1          1       0.2         value=0.2
-             0          1       0.1         value=0.1
+  best       candidate  n_fits  score       value
+             4          9       0.7    (0)  0.7
+             3          9       0.6    (0)  0.6
+             1          1       0.2         0.2
+             0          1       0.1         0.1
   advice     value is at the upper end of its range: try larger values, too""",
     BanditSearchCV: """\
 BanditSearchCV of Known()
   searched   5 candidates
   spent      22 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       parameters
-             4          6       0.7    (0)  value=0.7
-             3          6       0.6    (0)  value=0.6
-             2          4       0.4    (0)  value=0.4
-             1          3       0.2    (0)  value=0.2
-             0          3       0.1    (0)  value=0.1
+  best       candidate  n_fits  score       value
+             4          6       0.7    (0)  0.7
+             3          6       0.6    (0)  0.6
+             2          4       0.4    (0)  0.4
+             1          3       0.2    (0)  0.2
+             0          3       0.1    (0)  0.1
   advice     value is at the upper end of its range: try larger values, too""",
 }
 
@@ -430,7 +430,7 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     text = search.summary()
     assert "0x" not in text
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name}"[:60])
-    assert f"thing={short}" in text
+    assert f" {short}" in text.partition("  best ")[2]
     assert f"TypeError: no use for [{name}]"[:50] in text
 
 

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 from joblib import parallel_backend
+from sklearn.base import clone
 
-from search.common import SEARCHES, Known, data, numbered, small
+from search.common import SEARCHES, Known, Noisy, data, numbered, small
 from sklearn_halving import (
     AdaptiveSearchCV,
     BayesGapSearchCV,
@@ -82,6 +83,23 @@ def test_the_last_line_shows_what_is_chosen(search_class, capsys):
     found = [re.search(pattern, line).groups() for line in lines[-2:]]
     assert found[0][0] == found[1][0]
     assert float(found[0][1]) == pytest.approx(float(found[1][1]), abs=0.01)
+
+
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_lines_do_not_change_the_search(search_class, capsys):
+    """The policy is asked for its choice for each of them."""
+    search = small(search_class, Noisy(0.5, 0.1, 0.1), KNOWN)
+    searches = [clone(search).set_params(verbose=verbose) for verbose in (0, 1)]
+    silent, loud = (each.fit(*numbered(60)).history_ for each in searches)
+    columns = ["candidate", "split", "test_score"]
+    assert silent[columns].equals(loud[columns])
+    assert capsys.readouterr().out
+
+
+def test_the_time_left_is_not_estimated_from_fits_on_few_rows_alone(capsys):
+    small(HyperbandSearchCV, Known(), KNOWN, verbose=1).fit(*data())
+    lines = [line for line in capsys.readouterr().out.splitlines() if "bracket 1, rung" in line]
+    assert ["left" in line for line in lines] == [False, True]
 
 
 class Patchy(Known):
