@@ -123,8 +123,7 @@ index = ["continued", "from nothing"]
 print(pd.DataFrame(table, index=index).to_string(float_format="{:,.4g}".format))
 
 # %%
-# Larger marks are models with more trees. A small learning rate needs many trees, and has to
+# Hollow marks are models with fewer trees. A small learning rate needs many trees, and has to
 # survive the first rungs to get them.
-ParameterDisplay.from_estimator(search, "model")
-ParameterDisplay.from_estimator(search, "model__learning_rate")
+ParameterDisplay.from_estimator(search, ["model", "model__learning_rate"])
 plt.show()

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, LinearSVR
 
 from sklearn_halving import BayesGapSearchCV, RepeatedLearningTesting
-from sklearn_halving.plotting import ConfidenceDisplay, PullsDisplay
+from sklearn_halving.plotting import ConfidenceDisplay, HistoryDisplay
 
 X, y = load_wine_quality()
 X = pd.get_dummies(X, drop_first=True, dtype=float)
@@ -121,10 +121,9 @@ print(
 
 # %%
 # Many regressors were never fitted. They are ranked by the scores of similar ones.
-PullsDisplay.from_estimator(search)
+HistoryDisplay.from_estimator(search)
 
 # %%
-# This display shows the posterior of each regressor. The grey span is an upper bound on the
-# regret of the winner.
+# The posterior of the best regressors, with its bounds:
 ConfidenceDisplay.from_estimator(search)
 plt.show()

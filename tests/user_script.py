@@ -30,9 +30,8 @@ from sklearn_halving import (
 from sklearn_halving.plotting import (
     BracketDisplay,
     ConfidenceDisplay,
+    HistoryDisplay,
     ParameterDisplay,
-    PullsDisplay,
-    RegretDisplay,
     RungDisplay,
 )
 from sklearn_halving.policies import (
@@ -129,8 +128,7 @@ def draw(rungs: HyperbandSearchCV, others: list[Any]) -> list[str]:
         tree,
         RungDisplay.from_estimator(rungs, metric=None),
         ParameterDisplay.from_estimator(rungs, "logisticregression__C"),
-        PullsDisplay.from_estimator(rungs),
-        RegretDisplay.from_estimator(rungs),
+        HistoryDisplay.from_estimator(rungs, cost="seconds"),
         ConfidenceDisplay.from_estimator(others[0]),
     ]
     return [type(display).__name__ for display in displays]

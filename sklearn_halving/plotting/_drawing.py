@@ -129,12 +129,15 @@ def set_numbers(axis: Axis, values: np.ndarray) -> None:
 
 
 def suits_log(values: np.ndarray) -> bool:
-    """Return whether sorted numbers are positive, and balanced on a logarithmic scale only."""
+    """Return whether sorted numbers are positive, and suit a logarithmic scale better.
+
+    Their median is closer to the middle then, or they span powers of ten without the lowest tenth.
+    """
     if len(values) < 3 or values[0] <= 0 or values[-1] < 20 * values[0]:
         return False
     scales = np.log(values), values
     log, linear = (abs((np.median(v) - v[0]) / (v[-1] - v[0]) - 0.5) for v in scales)
-    return bool(log < linear)
+    return bool(log < linear or values[-1] > 100 * np.quantile(values, 0.1))
 
 
 def set_amounts(ax: Axes, amounts: np.ndarray) -> None:

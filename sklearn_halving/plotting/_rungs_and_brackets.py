@@ -213,7 +213,7 @@ class BracketDisplay(Display):
             if has_winner:
                 ax.scatter(end, center, 200, drawing.WINNER, marker="*", label="winner")
             style: Params = {"textcoords": "offset points", "va": "center", "fontweight": "bold"}
-            ax.annotate(text, (end, center), xytext=(9, 0), **style)
+            ax.annotate(text, (end, center), xytext=(11, 0), **style)
         ax.set_yticks(centers, self.lanes.index)
         ax.set_ylim(bottoms[-1] - gap / 2, -gap / 2 - 0.6)
         shown = drawing.evenly(len(self.columns), 10)
