@@ -105,7 +105,7 @@ def test_one_or_two_candidates_are_searched_as_by_grid_search(grid):
 
 
 def test_nothing_is_left_out_of_a_large_grid_with_duplicates(monkeypatch):
-    monkeypatch.setattr(_space, "MAX_VALUES", 3)
+    monkeypatch.setattr(_space, "MAX_CHOICES", 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HyperbandSearchCV(Recording(), {"value": [1, 1, 2, 3]}).plan(*numbered(90))
