@@ -30,10 +30,9 @@ NOISE = 0.25
 """Initial variance of the noise of a fit, and of the effect of a split, in prior variances of a
 candidate."""
 NO_NUMBERS = (
-    "No parameter varies that has a distribution or a list of numbers, so the model of "
-    "BayesGapSearchCV only knows which values the candidates have in common: a fit tells little "
-    "or nothing about other candidates. VarianceHalvingSearchCV compares candidates without a "
-    "model."
+    "No numeric parameter varies, so the model of BayesGapSearchCV only knows which values the "
+    "candidates have in common: a fit tells little or nothing about other candidates. "
+    "VarianceHalvingSearchCV compares candidates without a model."
 )
 
 

@@ -212,7 +212,7 @@ def test_a_model_without_numbers_is_warned_of():
     X, y = numbered(60)
     categories = {"c": ["x", "y", "z", "w"], "a": ["1", "2"]}
     for space in (categories, categories | {"b": [None, 1, 2]}):
-        with pytest.warns(UserWarning, match="No parameter varies that has a"):
+        with pytest.warns(UserWarning, match="No numeric parameter varies"):
             surface_search(space).plan(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
