@@ -139,7 +139,7 @@ class Summary:
         early = [means.get(arm, -np.inf) for arm, end in ends.items() if end - first <= last / 2]
         gain = max(0.0, means[chosen] - max(early, default=-np.inf))
         found = seconds_text(ends.get(chosen, first) - first)
-        return f"; best found at {found} of {seconds_text(last)}, last half {gain:+.2g}"
+        return f"; best after {found}, last half {gain:+.2g}"
 
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""

@@ -21,7 +21,7 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 N_LINES = 10
-"""Number of lines of a search without rungs, if its number of fits or its time is known."""
+"""Number of lines of a search that has none for rungs, if its number of fits or time is known."""
 FIRST_LINE = 10
 """Fits before the first line if the length is unknown; doubled for each further line."""
 
@@ -89,6 +89,11 @@ class Progress(PullObserver):
     """Number of candidates that can be promoted from each rung that is complete."""
 
     @property
+    def _writes_rungs(self) -> bool:
+        """Whether there is a line for each rung. In endless loops there would be thousands."""
+        return self.plan.has_rungs and not self.plan.is_endless
+
+    @property
     def _at_most(self) -> str:
         is_exact = self.plan.of_policy.is_exact and self.deadline == inf
         return "" if is_exact else "at most "
@@ -127,7 +132,7 @@ class Progress(PullObserver):
             if self._n_left(rung) == 0:
                 self._end_rung(rung)
                 stops |= self.callbacks.end_rung(rung)
-        elif self._n_lines_due() > self._n_lines:
+        if not self._writes_rungs and self._n_lines_due() > self._n_lines:
             self._n_lines, self._due = self._n_lines_due(), self._due or [""]
         if is_replayed:
             self._due = ["Resumed: "] if self._n_replayed == self.n_in_checkpoint else []
@@ -140,7 +145,7 @@ class Progress(PullObserver):
         self._due = []
 
     def _n_lines_due(self) -> int:
-        """Return how many lines a search without rungs has written by now.
+        """Return how many lines a search that has none for rungs has written by now.
 
         There is one for each tenth of the fits or of the time, or each time the fits double.
         """
@@ -174,10 +179,11 @@ class Progress(PullObserver):
         has_score = ~np.isnan(scores)
         n_scored = has_score[:, has_score.any(axis=0)].all(axis=1).sum()
         self._n_scored[rung] = int(n_scored) or len(arms)
-        loop = f"loop {bracket.loop}, " if self.plan.n_loops > 1 else ""
-        name = f"{loop}bracket {bracket.label}, rung {rung[1]}"
-        amount = resource_text(self.resource, self.resource.to_amount(here.level))
-        self._due.append(f"{name}: {counted(len(arms), 'candidate')}{amount}; ")
+        if self._writes_rungs:
+            loop = f"loop {bracket.loop}, " if self.plan.n_loops > 1 else ""
+            name = f"{loop}bracket {bracket.label}, rung {rung[1]}"
+            amount = resource_text(self.resource, self.resource.to_amount(here.level))
+            self._due.append(f"{name}: {counted(len(arms), 'candidate')}{amount}; ")
 
     def report(self) -> ProgressReport:
         """Return the current state."""
@@ -258,7 +264,7 @@ class Progress(PullObserver):
         if report.n_planned is not None:
             total = counted(report.n_planned, "fit")
             fits = f"{report.n_fits:,} of {self._at_most}{total}"
-        tried = "" if self.plan.has_rungs else f" of {counted(report.n_candidates, 'candidate')}"
+        tried = "" if self._writes_rungs else f" of {counted(report.n_candidates, 'candidate')}"
         best = "no score yet"
         if report.best_n_splits:
             best = f"choice so far: candidate {report.best_candidate}, score "

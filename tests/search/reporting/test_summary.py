@@ -294,7 +294,7 @@ def test_what_more_time_would_gain_is_said_if_the_budget_was_used_up():
 
     few = r"as planned; (\d) candidates? in full, too few to judge more time"
     assert int(re.fullmatch(few, outlook(12))[1]) < 8
-    assert re.fullmatch(r"as planned; best found at T of T, last half \+[\d.e-]+", outlook(60))
+    assert re.fullmatch(r"as planned; best after T, last half \+[\d.e-]+", outlook(60))
 
 
 def test_no_advice_for_a_choice_that_beats_nobody():

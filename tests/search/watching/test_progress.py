@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from joblib import parallel_backend
+from scipy.stats import uniform
 from sklearn.base import clone
 
 from search.common import SEARCHES, Known, Noisy, data, numbered, small
@@ -100,6 +101,15 @@ def test_the_time_left_is_not_estimated_from_fits_on_few_rows_alone(capsys):
     small(HyperbandSearchCV, Known(), KNOWN, verbose=1).fit(*data())
     lines = [line for line in capsys.readouterr().out.splitlines() if "bracket 1, rung" in line]
     assert ["left" in line for line in lines] == [False, True]
+
+
+def test_endless_loops_have_a_line_for_each_tenth_of_the_time(capsys):
+    space = {"value": uniform(0, 1)}
+    search = small(HyperbandSearchCV, Known(), space, time_budget=1.0, brackets=None, verbose=1)
+    lines = lines_of(search, capsys)
+    assert search.history_["loop"].max() > 3
+    assert len(lines) <= 2 + 10
+    assert re.match(r"\d+ fits of \d+ candidates; choice so far: candidate", lines[-2])
 
 
 class Patchy(Known):
