@@ -36,8 +36,6 @@ SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
 CONFIRMING_SHARE = 0.5
 """Part of the cost so far that may be spent on further splits of known arms."""
-RESERVE, RESERVED_SHARE = 12, 0.1
-"""The last 12 full pulls, at most 10 % of the budget, confirm the leaders."""
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
 """An arm that is better than the leader with a smaller probability is not pulled again: the
 second number holds if nothing else is left to do."""
@@ -330,7 +328,7 @@ class RaceGame:
                 self._promoted_although_slow,
                 self._confirming,
                 self._new,
-                self._from_reserve,
+                self._last,
                 self._rest,
             )
             self._next = next((pull for rule in rules if (pull := rule()) is not None), None)
@@ -391,14 +389,13 @@ class RaceGame:
         if self.costs.price is None:  # the first full pull is running, or failed
             is_priced = any(pull.level == self.top for pull in self.in_flight)
             return self._create(1, self.low or self.top if is_priced else self.top)
-        return None if self._is_settled() else self._loop(RESERVE)
+        return None if self._is_settled() else self._loop()
 
-    def _from_reserve(self) -> Pull | None:
-        """Return what can still be done with what was kept for further splits."""
+    def _last(self) -> Pull | None:
+        """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None or self._is_settled():
             return None
         pull = self._confirm(self.n_splits, LEAST_PROBABILITY)
-        pull = pull or self._loop(0)
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._confirm(self.n_splits, LEAST_AT_END)
 
@@ -436,23 +433,21 @@ class RaceGame:
                 self._pool.difference_update(rest)
         self._screens = [screen for screen in self._screens if screen[0]]
 
-    def _loop(self, n_reserved: int) -> Pull | None:
+    def _loop(self) -> Pull | None:
         """Create a loop; None if not even one full pull fits into what is left."""
         price = cast(float, self.costs.price)
-        work, low = self._work(price, n_reserved), self._screening_price()
+        work, low = self._work(price), self._screening_price()
         if low is not None and (n := _n_screened(work, low, price)) >= 3:
             n = min(n, self.n_arms - self.n_created)
             return self._create(n, self.low or self.top, max(1, n // KEEPS))
         return self._create(int(work // price), self.top)
 
-    def _work(self, price: float, n_reserved: int) -> float:
+    def _work(self, price: float) -> float:
         """Return what the next loop may cost."""
         costs, n_workers = self.costs, self.costs.n_workers
         work = costs.room(self.in_flight, self._to_refit()) - self._n_due * price
         if costs.size < SMALL_BUDGET:
             return work
-        if work < inf and n_reserved:
-            work -= min(n_reserved * price, RESERVED_SHARE * costs.size * price)
         share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop
