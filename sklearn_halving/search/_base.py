@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -34,7 +34,6 @@ from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
@@ -45,7 +44,7 @@ from sklearn_halving.search._parameters import (
     check_scorer_names,
     read_limits,
 )
-from sklearn_halving.search._run import Run, fix_rounds_of_winner, make_result_table, report_doubt
+from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import add_costs, plan_table
@@ -55,15 +54,11 @@ from sklearn_halving.search.preparing._setup import (
     make_candidates,
     make_plan,
 )
+from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._leaderboard import make_leaderboard
+from sklearn_halving.search.reporting._results import make_record, make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
-from sklearn_halving.search.reporting._tables import (
-    ResultRows,
-    finalists,
-    make_history,
-    result_rows,
-    take_rows,
-)
+from sklearn_halving.search.reporting._tables import make_history
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree
 from sklearn_halving.search.watching._mlflow import logged_as_a_whole
@@ -487,21 +482,20 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
-        self._record = run.record(self.estimator)
+        self._record = make_record(run, self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
-        run.rows = result_rows(run.plan, outcomes, run.last_stages())
         with one_blas_thread():
-            self._table = make_result_table(run, run.rows)
-        self.cv_results_ = self._table.cv_results
+            self._results = make_results(run)
+        self.cv_results_ = self._results.cv_results
         if hasattr(self, "n_fits"):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
-        if self._table.belief is not None:
-            self.regret_bounds_ = self._table.belief.regret_bounds
+        if self._results.belief is not None:
+            self.regret_bounds_ = self._results.belief.regret_bounds
         self.n_resources_spent_ = self._record.n_resources_spent
         self.full_fits_ = self._record.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
@@ -533,22 +527,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             chosen = f"candidate {self.cv_results_['candidate'][self.best_index_]}, {name} {score}"
         progress.write_end(run.ended_by, chosen)
 
-    def _best_arm(self, run: Run) -> int:
-        """Return the policy's choice.
-
-        If the search was stopped, return the top-ranked candidate instead if it has all its fits
-        of a rung at the largest level, even if that rung is still open, or if the policy has no
-        choice.
-        """
-        arm, rows = run.best_arm, cast(ResultRows, run.rows)
-        if run.stopped_by == "policy":
-            return arm
-        first = int(self.cv_results_[f"rank_test_{run.metric}"].argmin())
-        if not np.isfinite(self.cv_results_[f"mean_test_{run.metric}"][first]):
-            return arm
-        is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()
-        return int(rows.arm[first]) if is_complete or arm == NO_ARM else arm
-
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.setup.inputs.refit_metric
@@ -559,37 +537,23 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            rows, grows = cast(ResultRows, run.rows), run.plan.makes_candidates
-            index = finalists(self.cv_results_, rows, run.best_arm, makes_candidates=grows)
+            index = finalists(self.cv_results_, self._results.rows, run)
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:
-            self.best_index_ = self._row_of(self._best_arm(run), run, str(refit_metric))
+            rows = self._results.rows
+            self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if self._table.probability is not None:
-            self.best_probability_ = float(self._table.probability[self.best_index_])
-
-    def _row_of(self, arm: int, run: Run, metric: str) -> int:
-        """Return the best row of the arm, or the first of the largest level if all are NaN."""
-        results, rows = self.cv_results_, cast(ResultRows, run.rows)
-        if arm == NO_ARM:
-            was_broken_off = run.stopped_by in ("interrupt", "error")
-            if was_broken_off or not np.isnan(results[f"mean_test_{metric}"]).all():
-                has_rungs = run.plan.has_rungs
-                raise ValueError(failures.no_score_message(has_rungs=has_rungs))
-            warn_user("Every mean score is NaN, so the first candidate is chosen.")
-            is_fitted = results.get("n_fits", 1) > np.zeros(len(rows.level))
-            return int(np.where(is_fitted, rows.level, 0).argmax())
-        own = np.flatnonzero(rows.arm == arm)
-        return int(own[results[f"rank_test_{metric}"][own].argmin()])
+        if self._results.probability is not None:
+            self.best_probability_ = float(self._results.probability[self.best_index_])
 
     def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""
-        if not self.refit or run.rows is None:
+        if not self.refit or not run.outcomes:
             return
-        task, inputs = run.task, run.setup.inputs
-        arm, level = (int(column[self.best_index_]) for column in (run.rows.arm, run.rows.level))
+        task, inputs, rows = run.task, run.setup.inputs, self._results.rows
+        arm, level = (int(column[self.best_index_]) for column in (rows.arm, rows.level))
         if run.stopped_by != "policy":  # before a fit with all of the resource, perhaps
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
@@ -616,5 +580,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name in ("_record", "_table") or (name[-1] == "_" and name[0] != "_"):
+            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

@@ -12,21 +12,19 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import Candidates, CvResults, Estimator, Params
+from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import FloatArray, IntArray
+from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._protocol import (
-    Believes,
     Guarantees,
     PlaysStages,
     Policy,
     StopsEarly,
 )
-from sklearn_halving.policies._types import Belief, Pull
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._parameter_checks import is_outside
-from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
@@ -34,27 +32,10 @@ from sklearn_halving.search.preparing._candidates import LazyCandidates, Source
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
-from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
-from sklearn_halving.search.reporting._statistics import (
-    add_standard_errors,
-    additive_means,
-    overlap_of,
-    probability_best,
-)
-from sklearn_halving.search.reporting._tables import (
-    Means,
-    ResultRows,
-    SearchRecord,
-    finalists,
-    make_cv_results,
-    pulled_means,
-    ranks,
-)
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
     warn_if_all_failed,
 )
-from sklearn_halving.splits._stream import split_scores
 
 N_SILENT = 3
 """A warning says at once if all of so many first fits failed or could not be scored."""
@@ -107,8 +88,6 @@ class Run:
     """The outcomes so far."""
     stopped_by: str = "policy"
     """The reason for the end of the search."""
-    rows: ResultRows | None = None
-    """The rows of ``cv_results_``; None before they are computed."""
     began: float = field(default_factory=time.monotonic)
     """Time of ``time.monotonic`` at the start of the search."""
     n_workers: int = 1
@@ -141,43 +120,6 @@ class Run:
     def reward(self) -> Reward:
         """Function that returns the reward of an outcome."""
         return self.setup.inputs.reward
-
-    def record(self, estimator: Estimator) -> SearchRecord:
-        """Return the record of the pulls, which is kept after the search."""
-        task, setup = self.task, self.setup
-        return SearchRecord(
-            task.resource,
-            list(self.log.outcomes.values()),
-            {pull.repetition: task.splits.number(pull.repetition) for pull in self.log.outcomes},
-            setup.space.distributions,
-            self.plan,
-            self.log.stages,
-            n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-            n_grid_fits=self._grid_fits(),
-            metric=self.metric,
-            own=self._own(estimator),
-            max_level=task.max_level,
-            seconds=time.monotonic() - self.began,
-            limit=self.deadline - self.began,
-            is_resumed=bool(self.earlier),
-            overlap=overlap_of(self.outcomes, setup.splits.n_rows),
-            ended_by=self.ended_by,
-        )
-
-    def _own(self, estimator: Estimator) -> int | None:
-        """Return the first fitted candidate that is the estimator as it is."""
-        own = params_digest(own_candidate(estimator, self.setup.space))
-        fitted = sorted({pull.arm for pull in self.log.outcomes})
-        return next((a for a in fitted if params_digest(self.task.candidates[a]) == own), None)
-
-    def _grid_fits(self) -> int | None:
-        """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-        space, n_splits = self.setup.space, self.setup.splits.n_repetitions
-        if space.size is None or not space.is_grid or len(self.task.candidates) < space.size:
-            return None  # not listed: the grid may be huge
-        n_all = space.n_different_in_grid
-        is_whole = n_different(self.task.candidates) == n_all
-        return n_all * n_splits if is_whole and n_splits is not None else None
 
     @property
     def ended_by(self) -> str:
@@ -221,96 +163,6 @@ class Run:
     def metric(self) -> str:
         """The name of the metric that guides the search."""
         return self.reward.metric_of(self.outcomes[0].test_scores)
-
-    def comparable_means(self, rows: ResultRows) -> Means:
-        """Return the function that averages scores of candidates on different splits."""
-        works = {o.pull[1:] for o in self.outcomes if not np.isnan(self.reward(o))}
-        of_arms = (o for o in self.outcomes if o.error is not None and o.pull[1:] in works)
-        failed = [outcome.pull.arm for outcome in of_arms]
-        return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """The results of a search, computed from its outcomes."""
-
-    cv_results: CvResults
-    """The attribute ``cv_results_``."""
-    probability: FloatArray | None = None
-    """The probability that each row is the best; None if the choice is that of a model."""
-    n_compared: int = 0
-    """Number of rows among which the choice is uncertain."""
-    belief: Belief | None = None
-    """What a policy with a model believes; None for other policies."""
-
-
-def make_result_table(run: Run, rows: ResultRows) -> ResultTable:
-    """Return the results of a search with brackets, with a model, or with neither."""
-    policy = run.policy
-    if run.plan.has_rungs:
-        return _of_brackets(run, rows)
-    if isinstance(policy, Believes):
-        return _of_belief(run, rows, policy.belief(run.state))
-    return _without_brackets(run, rows)
-
-
-def _of_brackets(run: Run, rows: ResultRows) -> ResultTable:
-    """Return the results of rungs, and statistics of the finalists."""
-    # If the search was stopped, most candidates lack splits.
-    means = pulled_means if run.stopped_by == "policy" else run.comparable_means(rows)
-    results, overlap = _with_errors(run, rows, means)
-    index, name = finalists(results, rows, run.best_arm), f"mean_test_{run.metric}"
-    # Equal candidates count once, or they would share the probability; the winner stays.
-    index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
-    index = index[first_of_each(results["params"][row] for row in index)]
-    mean = np.full(len(rows), np.nan)
-    if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
-        mean[index] = results[name][index]
-    probability = probability_best(results | {name: mean}, run.metric, rows.level, overlap)
-    probability[np.isnan(mean)] = np.nan
-    return ResultTable(results, probability, int(np.isfinite(mean).sum()))
-
-
-def _with_errors(run: Run, rows: ResultRows, means: Means) -> tuple[CvResults, float]:
-    """Return the columns with standard errors, and the overlap of the splits."""
-    results = make_cv_results(run.task, run.outcomes, rows, means)
-    overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
-    add_standard_errors(results, overlap)
-    return results, overlap
-
-
-def _without_brackets(run: Run, rows: ResultRows) -> ResultTable:
-    """Return one row for each candidate, ranked by its scores."""
-    results, overlap = _with_errors(run, rows, run.comparable_means(rows))
-    metric = run.metric
-    compared, mean = results, f"mean_test_{metric}"
-    if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        n_scores = (~np.isnan(split_scores(results, f"test_{metric}"))).sum(axis=1)
-        has_enough = has_enough_splits(n_scores)
-        compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
-    probability = probability_best(compared, metric, rows.level, overlap)
-    is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
-    probability = results["probability_best"] = np.where(is_compared, probability, np.nan)
-    is_winner = rows.arm == run.best_arm
-    if (results[f"rank_test_{metric}"][is_winner] != 1).any():
-        # The policy may choose another candidate, for example if it ignores earlier stages.
-        group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
-        results[f"rank_test_{metric}"] = ranks(results[mean], group)
-    return ResultTable(results, probability, int(np.isfinite(compared[mean]).sum()))
-
-
-def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> ResultTable:
-    """Return one row for each candidate, ranked by what the policy believes."""
-    results, _ = _with_errors(run, rows, run.comparable_means(rows))
-    results["posterior_mean"] = belief.mean[rows.arm]
-    results["posterior_sd"] = belief.deviation[rows.arm]
-    results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
-    score: FloatArray = results[f"mean_test_{run.metric}"].copy()
-    alive = run.policy.is_alive(run.state)[rows.arm] & ~np.isnan(score).all()
-    score[alive] = results["posterior_mean"][alive]
-    is_winner = (rows.arm == run.best_arm).astype(np.int64)
-    results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
-    return ResultTable(results, belief=belief)
 
 
 def fix_rounds_of_winner(

@@ -18,7 +18,6 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +52,6 @@ COLUMNS = {
 OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
 """Names at the start of the error of a pull whose process was killed or died. All other errors
 are tracebacks."""
-ENOUGH_SPLITS = 5
-"""A row with as many scores as GridSearchCV has by default is well enough known for a callable
-``refit`` to choose it."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -215,55 +211,6 @@ def _works(table: FloatArray, level: IntArray) -> BoolArray:
         rows = level == one
         works[rows] = ~np.isnan(table[rows]).all(axis=0)
     return works
-
-
-def finalists(
-    results: CvResults, rows: ResultRows, winner: int, *, makes_candidates: bool = False
-) -> IntArray:
-    """Return the rows among which a callable ``refit`` chooses.
-
-    They have a score for every metric and the largest resource, and were not eliminated before
-    the last stage. If the number of splits is fixed, they have as many scores as any of these
-    rows. If candidates are created during the search, they have at least half as many. Otherwise,
-    they have as many as the winner of the search, or `ENOUGH_SPLITS`. Conditions that no row
-    fulfills are left out.
-
-    Parameters
-    ----------
-    results : dict
-        The table.
-    rows : ResultRows
-        Its rows.
-    winner : int
-        The candidate that the search recommends, or ``NO_ARM``.
-    makes_candidates : bool
-        Whether candidates are created during the search.
-    """
-    metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
-    n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
-    if makes_candidates:  # other fits had less of the resource
-        n_scores = (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
-    if rows.has_rungs:
-        n_scores = n_scores + (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
-    kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
-    if not kept.any():
-        kept = np.full(len(rows), True)
-    kept &= rows.rank_group == rows.rank_group[kept].max()
-    enough = n_scores[kept].max()
-    if makes_candidates:
-        enough = enough / 2
-    elif not rows.has_rungs:
-        of_winner = n_scores[kept & (rows.arm == winner)]
-        enough = min([*of_winner, enough, ENOUGH_SPLITS])
-    return np.flatnonzero(kept & (n_scores >= enough))
-
-
-def take_rows(results: CvResults, index: IntArray) -> CvResults:
-    """Return a table with some of the rows."""
-    return {
-        name: [column[i] for i in index] if isinstance(column, list) else column[index]
-        for name, column in results.items()
-    }
 
 
 @dataclass(frozen=True)
