@@ -129,17 +129,19 @@ class Summary:
                 ends.setdefault(outcome.pull.arm, end)
         is_open = record.plan.makes_candidates or record.plan.is_endless
         has_more = not record.ended_by or record.ended_by.startswith("time_budget")
-        if self.row is None or not (is_open and has_more):
+        # A resumed search was not running between its sessions.
+        if self.row is None or record.is_resumed or not (is_open and has_more):
             return ""
         if len(ends) < ENOUGH_TO_SAY:
             return f"; {counted(len(ends), 'candidate')} in full, too few to judge more time"
         first = min(outcome.started for outcome in record.outcomes)
         last, chosen = max(ends.values()) - first, int(self.results["candidate"][self.row])
         means = dict(zip(board["candidate"], board[record.metric], strict=True))
-        early = [means.get(arm, -np.inf) for arm, end in ends.items() if end - first <= last / 2]
-        gain = max(0.0, means[chosen] - max(early, default=-np.inf))
-        found = seconds_text(ends.get(chosen, first) - first)
-        return f"; best after {found}, last half {gain:+.2g}"
+        early = [means.get(arm, np.nan) for arm, end in ends.items() if end - first <= last / 2]
+        text = f"; best after {seconds_text(ends.get(chosen, first) - first)}"
+        if not np.isnan(early).all():
+            text += f", last half {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
+        return text
 
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""

@@ -286,15 +286,17 @@ def test_no_gain(estimator, space, text):
 
 
 def test_what_more_time_would_gain_is_said_if_the_budget_was_used_up():
-    def outlook(n_fits):
-        search = AdaptiveSearchCV(
-            Noisy(0.3, 0.1, 0.1), {"value": uniform(0, 1)}, n_fits=n_fits, random_state=0
-        )
+    def outlook(n_fits, estimator, **space):
+        space = {"value": uniform(0, 1)} | space
+        search = AdaptiveSearchCV(estimator, space, n_fits=n_fits, random_state=0)
         return re.search("  ended      (.*)", said(search.fit(*numbered(100))))[1]
 
+    noisy = Noisy(0.3, 0.1, 0.1)
     few = r"as planned; (\d) candidates? in full, too few to judge more time"
-    assert int(re.fullmatch(few, outlook(12))[1]) < 8
-    assert re.fullmatch(r"as planned; best after T, last half \+[\d.e-]+", outlook(60))
+    assert int(re.fullmatch(few, outlook(12, noisy))[1]) < 8
+    for some_fail in ({"estimator": noisy}, {"estimator": Moody(), "mood": ["good", "fit"]}):
+        text = outlook(60, **some_fail)
+        assert re.fullmatch(r"as planned; best after T, last half \+[\d.e-]+", text)
 
 
 def test_no_advice_for_a_choice_that_beats_nobody():
