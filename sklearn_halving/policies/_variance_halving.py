@@ -40,8 +40,14 @@ from sklearn_halving.policies.noise._noise_estimates import (
 
 Allocation = Literal["likelihood", "pooled", "ucb", "known", "uniform"]
 
-FEW_ARMS = 16
-"""Number of arms up to which a part of the pulls on common splits is shared evenly."""
+VERY_FEW_ARMS, FEWER_ARMS, FEW_ARMS = 3, 5, 16
+"""Numbers of arms up to which pulls on common splits are shared more evenly."""
+
+ENOUGH_FOR_THREE = 9
+"""Up to `FEW_ARMS` arms start with three pulls each if the budget has this many per arm."""
+
+LEAST_LIKELIHOOD = 0.01
+"""Arms that are less likely than this, relative to the leader, get nothing of the even part."""
 
 WILD, LIKELIHOOD_OF_WILD = 20.0, 0.1
 """The likelihood of an arm whose variance is this many times that of all others, and which does
@@ -75,6 +81,8 @@ class LikelihoodAllocation:
         plans = [[first]] + [[] for _ in widths[1:]]
         for i, plan in enumerate(later):
             plans[i * len(widths) // len(later)].append(plan)
+        if self._even_share() == 1:
+            widths = [self.n_arms] * len(widths)
         return list(zip(widths, plans, strict=True))
 
     def counts(self, game: Game, n: int, n_contenders: int) -> IntArray:
@@ -101,24 +109,31 @@ class LikelihoodAllocation:
             weight = np.where(first_two, largest, weight)
         else:
             weight = variance * np.sqrt(likelihood)
+        evenly = contenders & ((likelihood >= LEAST_LIKELIHOOD) | first_two)
         n_even = np.full(len(in_play), int(self._even_share() * n + 0.5))
-        even = greedy_counts(contenders.astype(np.float64), n_pulls, n_even, limit)
+        even = greedy_counts(evenly.astype(np.float64), n_pulls, n_even, limit)
         rest = n - even.sum(axis=1)
         weight = positive_weights(weight, contenders)
         return even + greedy_counts(weight, n_pulls + even, rest, limit)
 
     def _n_first(self) -> int:
         """Return the number of pulls of each arm before the first comparison."""
-        if self.common_splits and self.n_arms > FEW_ARMS:
+        per_arm = self.n_pulls // self.n_arms
+        if not self.common_splits:
+            # Variances need three pulls per arm, at most half of the budget.
+            return min(3, max(1, per_arm // 2))
+        if self.n_arms > FEW_ARMS:
             return 1
-        # Variances need three pulls per arm, at most half of the budget.
-        return min(3, max(1, self.n_pulls // self.n_arms // 2))
+        if per_arm >= 4:
+            return 3 if self.n_pulls >= ENOUGH_FOR_THREE * self.n_arms else 2
+        return min(2, per_arm) if self.n_arms <= FEWER_ARMS else 1
 
     def _even_share(self) -> float:
         """Return the share of a plan that its contenders get evenly."""
         if not self.common_splits:
             return 0.1
-        return 0.25 if self.n_arms <= FEW_ARMS else 0.0
+        shares = {VERY_FEW_ARMS: 1.0, FEWER_ARMS: 0.5, FEW_ARMS: 0.25}
+        return next((share for most, share in shares.items() if self.n_arms <= most), 0.0)
 
     def _shrinkage(self) -> float:
         if self.shrinkage is not None:
@@ -209,8 +224,9 @@ class VarianceHalving(PlannedPolicy):
           ``n_arms / 2^s`` arms that are most likely to be as good as the leader. They are chosen
           again for each plan. Their weight is the square root of this likelihood (Student's t,
           with ``shrinkage`` extra degrees of freedom), times v if splits are not common. A part
-          of each plan is allocated evenly to the contenders: with common splits, a quarter for up
-          to 16 arms and nothing for more, and else a tenth. At least one pull per arm is needed.
+          of each plan is allocated evenly to the contenders: with common splits, all of it for
+          up to 3 arms, half for up to 5, a quarter for up to 16, and nothing for more. At least
+          one pull per arm is needed.
         - "pooled": halving that pulls ``argmax v / N`` within a stage.
         - "ucb": SHAdaVar (Algorithm 4). It pulls ``argmax U / N``, where U is an upper confidence
           bound of the variance (eq. 7), once each arm has the pulls that the bound requires.
