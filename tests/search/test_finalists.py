@@ -28,7 +28,7 @@ def test_the_winner_is_the_most_likely_of_three_finalists():
 @pytest.mark.filterwarnings("ignore:.*different candidates")
 def test_equal_finalists_count_once():
     """Copies do not share the probability of a candidate."""
-    space = {"value": rv_discrete(values=([0.0, 0.45, 0.5], [0.2, 0.4, 0.4]))}
+    space = {"value": rv_discrete(values=([0.0, 0.45, 0.5], [0.2, 0.4, 0.4]))()}
     estimator = Noisy(noise_sd=0.02, split_sd=0.3)
     search = HyperbandSearchCV(
         estimator, space, n_candidates=20, brackets=[0], cv=3, random_state=0
