@@ -34,11 +34,11 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
-    warn_if_all_failed,
+    warn_of_first_failures,
 )
 
 N_SILENT = 3
-"""A warning says at once if all of so many first fits failed or could not be scored."""
+"""A warning says at once if so many fits, of several candidates, failed or were not scored."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 
@@ -50,14 +50,22 @@ class RunLog(PullLog):
     stage: Callable[[Pull], int] | None = field(kw_only=True)
     """Function that returns the stage of a pull; None if the policy has no stages."""
     stages: dict[Pull, int] = field(default_factory=dict)
+    works: bool = False
+    """Whether a fit has a score, or it was said that none has."""
+    failing: set[int] = field(default_factory=set)
+    """The candidates with fits before one has a score."""
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
         if self.stage is not None:
             self.stages[outcome.pull] = self.stage(outcome.pull)
-        if len(self.outcomes) == N_SILENT:
-            warn_if_all_failed(list(self.outcomes.values()))
+        error = outcome.error or outcome.score_error
+        self.works |= error is None
+        self.failing.add(outcome.pull.arm)
+        if error and not self.works and len(self.outcomes) >= N_SILENT and len(self.failing) > 1:
+            self.works = True  # it is said once
+            warn_of_first_failures(len(self.outcomes), error)
 
 
 @dataclass

@@ -40,15 +40,13 @@ def last_line(error: str) -> str:
     return error.strip().rpartition("\n")[2].rstrip(".")
 
 
-def warn_if_all_failed(outcomes: Sequence[Outcome]) -> None:
+def warn_of_first_failures(n_fits: int, error: str) -> None:
     """Warn that all fits so far failed or could not be scored: the search may take hours."""
-    errors = [_error_of(outcome) for outcome in outcomes]
-    if all(errors):
-        warn_user(
-            f"All {len(errors)} fits so far have failed or could not be scored, the last one with "
-            f"{last_line(errors[-1])}. The search goes on; Ctrl-C ends it.",
-            FitFailedWarning,
-        )
+    warn_user(
+        f"All {n_fits} fits so far have failed or could not be scored, the last one with "
+        f"{last_line(error)}. The search goes on; Ctrl-C ends it.",
+        FitFailedWarning,
+    )
 
 
 def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import suppress
 
@@ -106,10 +107,11 @@ def test_a_search_in_which_all_fits_fail_says_so_after_the_first_few(search_clas
         with suppress(ValueError):
             search.fit(*data())
         texts = [str(w.message) for w in Failing.caught if "fits so far" in str(w.message)]
-    assert len(texts) == search.history_["failed"][:3].all()
+    first = search.history_[search.history_["failed"].cumprod() > 0]
+    assert len(texts) == (len(first) >= 3 and first["candidate"].nunique() > 1)
     if texts:
         words = "have failed or could not be scored, the last one with ArithmeticError: told to"
-        assert texts[0].startswith(f"All 3 fits so far {words}")
+        assert re.match(rf"All [34] fits so far {words}", texts[0])
         assert len(Failing.n_said) < 9 or Failing.n_said[8] == 1
     assert texts or n_good
 
