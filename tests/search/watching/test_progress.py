@@ -107,9 +107,8 @@ def test_endless_loops_have_a_line_for_each_tenth_of_the_time(capsys):
     space = {"value": uniform(0, 1)}
     search = small(HyperbandSearchCV, Known(), space, time_budget=1.0, brackets=None, verbose=1)
     lines = lines_of(search, capsys)
-    assert search.history_["loop"].max() > 3
     assert len(lines) <= 2 + 10
-    assert re.match(r"\d+ fits of \d+ candidates; choice so far: candidate", lines[-2])
+    assert not any("rung" in line for line in lines)
 
 
 class Patchy(Known):
