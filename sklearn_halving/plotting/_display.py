@@ -99,9 +99,9 @@ class FittedSearch:
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.metric_label = shortened(str(scoring) if is_named else self.metric, 34)
         self.score_label = f"{kind} {self.metric_label}"
-        self.unit = units_of(record.resource)
-        name = str(record.resource.name)
-        self.resource_label = name if self.unit == name else f"{self.unit} ({name})"
+        unit, name = units_of(record.resource), str(record.resource.name)
+        self.resource_label = name if unit == name else f"{unit} ({name})"
+        self.unit = unit.rpartition("__")[2]
         row = getattr(search, "best_index_", None)
         self.best_candidate = None if row is None else int(self.results["candidate"][row])
 
@@ -128,10 +128,11 @@ class FittedSearch:
         estimator as it is.
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
-        keys = board[["candidate", "n_resources"]]
-        table = keys.assign(params=board["params"]).join(
-            self._by_row(), on=["candidate", "n_resources"]
-        )
+        board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
+        spent = self.search._record.resource.params_at(1)
+        params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
+        keys = ["candidate", "n_resources"]
+        table = board[keys].assign(params=params).join(self._by_row(), on=keys)
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
         enough = min(ENOUGH_SCORES, table["n_scores"][table["is_full"]].max())
         table["is_partial"] = ~table["is_full"] | (table["n_scores"] < enough)
@@ -318,7 +319,7 @@ class Display:
         """Return a number of axes with a common y axis, in the place of ``ax``."""
         n_columns = min(number, 2 if number == 4 else 3)
         n_rows = -(-number // n_columns)
-        y_label = "\n".join(y_label.rsplit(" ", n_rows > 1))  # a panel is less high
+        y_label = "\n".join(y_label.rsplit(" ", n_rows > 1 or len(y_label) > 30))
         ax = self._header = self._axes(ax, HEIGHT if n_rows == 1 else 0.9 + 2.1 * n_rows)
         if number == 1:
             ax.set_ylabel(y_label)

@@ -9,7 +9,7 @@ from scipy.stats import uniform
 from doubles import Known
 from plotting.searches import X, Y, adaptive_search
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.plotting import BracketDisplay, RungDisplay
+from sklearn_halving.plotting import BracketDisplay, ParameterDisplay, RungDisplay
 
 
 def curves(axes) -> list[np.ndarray]:
@@ -69,6 +69,9 @@ def test_search_without_brackets_has_curves_and_a_lane_too() -> None:
     assert axes.get_xlabel() == "n_steps"
     lanes = BracketDisplay.from_estimator(search).lanes
     assert lanes.index.tolist() == ["candidates"]
+    shown = ParameterDisplay.from_estimator(search, "quality").candidates
+    assert sorted(shown["candidate"]) == sorted(set(history["candidate"]))
+    assert all(list(params) == ["quality"] for params in shown["params"])
 
 
 def test_lanes_are_the_rungs_of_the_table(rungs) -> None:
