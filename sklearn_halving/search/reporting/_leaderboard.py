@@ -43,7 +43,8 @@ def make_leaderboard(
     order = np.lexsort((candidate, rank, -amount, np.isnan(score), ~chosen))
     params = without_resource(record, results["params"])
     first = {params_digest(params[row]): row for row in reversed(order) if n_fits[candidate[row]]}
-    rows = [row for row in order if row in set(first.values())]
+    kept = {*first.values()}
+    rows = [row for row in order if row in kept]
     arms = candidate[rows].tolist()
     table = pd.DataFrame(
         {
@@ -60,6 +61,8 @@ def make_leaderboard(
     if isinstance(record.resource, WholeFit):
         table = table.drop(columns="n_resources")
     differ = pd.DataFrame(differing([params[row] for row in rows]), dtype=object)
+    taken = {*table.columns, "params"}
+    differ = differ.rename(columns=lambda name: f"param_{name}" if name in taken else name)
     return table.join(differ).assign(params=[results["params"][row] for row in rows])
 
 

@@ -58,7 +58,7 @@ TEXTS = {
     AdaptiveSearchCV: """\
 AdaptiveSearchCV of Known()
   searched   6 candidates
-  spent      10 fits, 56 % of GridSearchCV; T, refit T
+  spent      9 fits, 50 % of GridSearchCV; T, refit T
   gained     yours 0.5, winner 0.7: +0.2 on 1 common split
   ended      stopped by the end of the candidates: all were tried
   best       candidate  n_fits  score       value
@@ -489,3 +489,14 @@ def test_the_end_of_a_long_range_is_named():
 def test_limits_of_parameters_are_not_named():
     for value in (1.0, 0.997):
         assert not list(edges({"value": value}, [{"value": uniform(0.3, 0.7)}]))
+
+
+def test_a_parameter_may_have_the_name_of_a_column_of_the_leaderboard():
+    class Timed(Known):
+        def __init__(self, value=0.5, seconds=1):
+            super().__init__(value)
+            self.seconds = seconds
+
+    space = {"value": [0.1, 0.2], "seconds": [1, 2]}
+    board = small(AdaptiveSearchCV, Timed(), space).fit(*data()).leaderboard()
+    assert {"seconds", "param_seconds"} <= {*board.columns}
