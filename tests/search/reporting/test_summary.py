@@ -59,7 +59,7 @@ TEXTS = {
 AdaptiveSearchCV of Known()
   searched   6 candidates
   spent      9 fits, 50 % of GridSearchCV; T, refit T
-  gained     yours 0.5, winner 0.7: +0.2 on 1 common split
+  gained     yours 0.5, winner 0.7: +0.2 on 2 common splits
   ended      stopped by the end of the candidates: all were tried
   best       candidate  n_fits  score       value
              3          3       0.7    (0)  0.7
