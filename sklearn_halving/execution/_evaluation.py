@@ -133,14 +133,15 @@ def arm_estimator(
     estimator = clone(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
     estimator.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
-    estimator.set_params(**task.resource.rescaled(estimator, level, task.max_level))
+    if task.resource.rescale:
+        estimator.set_params(**task.resource.rescaled(estimator, level, task.max_level))
     given, changed = estimator.get_params(), {}
     if task.seed is not None and fold is not None:
         changed = _random_states(given, task.seed, params, fold)
     if task.n_threads is not None:
         changed |= limited_n_jobs(estimator, given, task.n_threads)
-    estimator.set_params(**changed)
-    return estimator
+    # Not every class of users can set no parameters.
+    return estimator.set_params(**changed) if changed else estimator
 
 
 def _random_states(

@@ -13,7 +13,7 @@ from sklearn_halving._docstrings import inherit_sections
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH, is_model, shortened, value_texts
 from sklearn_halving.resources._resolve import units_of
-from sklearn_halving.splits._stream import split_scores
+from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,9 +150,10 @@ class FittedSearch:
 
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
-        error = finite(results[f"standard_error_test_{metric}"])
+        scores, overlap = split_scores(results, f"test_{metric}"), self.search._record.overlap
+        error = finite(np.sqrt(corrected_variance_of_mean(scores, 1, overlap)))
         table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
-        table["n_scores"] = np.isfinite(split_scores(results, f"test_{metric}")).sum(axis=1)
+        table["n_scores"] = np.isfinite(scores).sum(axis=1)
         if self.has_posterior:  # if all fits failed, it describes a substitute value
             names = ["posterior_mean", "lower_bound", "upper_bound"]
             bounds = np.column_stack([finite(results[name]) for name in names])

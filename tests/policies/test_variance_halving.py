@@ -17,7 +17,6 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     greedy_counts,
     least_count_for_bound,
 )
-from sklearn_halving.policies.bases._rungs import growing_levels
 from sklearn_halving.policies.noise._noise_estimates import estimate_arms
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -296,104 +295,9 @@ def test_overlap_makes_stopping_later() -> None:
     assert spent[0] < spent[2] == 360
 
 
-def play_levels(
-    policy: VarianceHalving, problem: Problem, value: Any, seed: int = 0
-) -> tuple[int, Any, list[list[tuple[int, int, int]]]]:
-    """Play with ``value(arm, level, repetition)``; return the choice and each plan's pulls."""
-    state, plans = policy.start(problem), []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
-        plans.append([tuple(pull) for pull in pulls.each()])
-        policy.tell(state, pulls, np.array([value(*pull) for pull in plans[-1]]))
-    return int(policy.recommend(state)), state, plans
-
-
-def level_noise(arm: int, level: int, repetition: int) -> float:
-    rng = np.random.default_rng([arm, level, repetition])
-    return float(arm * level + rng.normal())
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"allocation": "pooled"},
-        {"allocation": "pooled", "common_splits": False},
-        {"allocation": "pooled", "stop_probability": 0.7},
-        {"allocation": "pooled", "tolerance": 0.5, "overlap": 0.2},
-        {"allocation": "ucb", "delta": 0.4},
-        {"allocation": "uniform"},
-        {"allocation": "uniform", "keep_pulls": False},
-    ],
-)
-@given(
-    n_arms=st.integers(2, 9),
-    extra=st.integers(0, 90),
-    smallest=st.integers(1, 5),
-    factor=st.sampled_from([None, 2, 3.5]),
-)
-@settings(max_examples=10, deadline=None)
-def test_levels_of_stages(
-    options: dict[str, Any], n_arms: int, extra: int, smallest: int, factor: float | None
-) -> None:
-    n_stages = ceil(log2(n_arms))
-    levels = growing_levels(smallest, 40, n_stages, factor)
-    least = VarianceHalving(10**6, levels=levels, **options).least_n_pulls(n_arms)
-    policy = VarianceHalving(least + extra, levels=levels, **options)
-    problem = Problem(n_arms, smallest, 40)
-    choice, state, plans = play_levels(policy, problem, level_noise)
-    pulled = [pull for plan in plans for pull in plan]
-    assert len(set(pulled)) == len(pulled) <= policy.n_pulls
-    assert [level for _, level, _ in pulled] == sorted(level for _, level, _ in pulled)
-    for arm, level in {(arm, level) for arm, level, _ in pulled}:
-        repetitions = sorted(j for a, r, j in pulled if (a, r) == (arm, level))
-        assert repetitions == list(range(len(repetitions))), "repetitions start anew"
-    reached = max(level for _, level, _ in pulled)
-    assert reached == levels[-1]
-    assert (choice, reached) in {(arm, level) for arm, level, _ in pulled}
-    if not policy.ended_by(state):
-        # Each stage pulls all arms that are in play, once or more, at its level.
-        for stage in policy.plan(problem).brackets[0].rounds:
-            assert len({arm for arm, r, _ in pulled if r == stage.level}) >= stage.n_arms
-
-
-def test_no_stop_before_the_last_level() -> None:
-    """What is clear at a small level says nothing of the largest."""
-    policy = VarianceHalving(600, "pooled", levels=(1, 3, 9), stop_probability=0.6)
-    problem = Problem(8, 1, 9)
-    _, state, plans = play_levels(policy, problem, lambda a, r, j: level_noise(a, r, j) + 9 * a)
-    at = [level for plan in plans for _, level, _ in plan]
-    assert at.count(1) == at.count(3) == 200
-    assert at.count(9) < 200
-    assert policy.ended_by(state)
-
-
-@given(
-    smallest=st.integers(1, 10**6),
-    ratio=st.integers(1, 10**6),
-    n_stages=st.integers(1, 12),
-    factor=st.sampled_from([None, 2, 2.2, 4]),
-)
-def test_growing_levels_grow(
-    smallest: int, ratio: int, n_stages: int, factor: float | None
-) -> None:
-    levels = growing_levels(smallest, smallest * ratio, n_stages, factor)
-    assert len(levels) == n_stages
-    assert list(levels) == sorted(levels)
-    assert levels[-1] == smallest * ratio
-    assert levels[0] >= smallest
-    if factor is None and n_stages > 1:
-        exact = [smallest * ratio ** (i / (n_stages - 1)) for i in range(n_stages)]
-        assert all(abs(a - b) <= 0.5 + 1e-9 * b for a, b in zip(levels, exact, strict=True))
-        assert levels[0] == smallest
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"levels": (1, 2)}, "levels must be None for allocation='likelihood', got"),
-        ({"allocation": "pooled", "levels": (3, 2)}, "levels must be whole numbers of at least 1"),
-        ({"allocation": "pooled", "levels": (0, 2)}, "none smaller than the one before, got"),
-        ({"allocation": "pooled", "levels": (1, 2.5)}, "growing_levels.* makes them"),
         ({"allocation": "known"}, "reward_variances must be given if"),
         ({"reward_variances": [1, 2]}, "reward_variances must be given if"),
         ({"keep_pulls": False}, "keep_pulls must be True, or use another"),
@@ -402,22 +306,6 @@ def test_growing_levels_grow(
 def test_parameters_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         VarianceHalving(**{"n_pulls": 100, **options})
-
-
-def test_levels_that_do_not_fit_the_problem() -> None:
-    policy = VarianceHalving(100, "pooled", levels=(1, 3, 9))
-    with pytest.raises(ValueError, match="4 arms are halved in 2 stages, got 3 levels"):
-        policy.start(Problem(4, 1, 9))
-    with pytest.raises(ValueError, match=r"levels must be from 1 to 8, .*\(1, 8, 3\)"):
-        policy.start(Problem(8, 1, 8))
-    with pytest.raises(ValueError, match="The least budget that works is 24"):
-        VarianceHalving(23, "pooled", levels=(1, 3, 9)).start(Problem(8, 1, 9))
-    assert int(policy.recommend(policy.start(Problem(1, 1, 9)))) == 0
-    for bad in ((0, 5, 2), (6, 5, 2), (1, 5, -1)):
-        with pytest.raises(ValueError, match="growing_levels must have 1 <= smallest <= largest"):
-            growing_levels(*bad)
-    with pytest.raises(ValueError, match="factor must be a number of at least 2"):
-        growing_levels(1, 5, 2, factor=1.5)
 
 
 @pytest.mark.parametrize("variances", [[1.0, 2.0], [[1.0] * 3] * 2, [1, -1, 1], [1, np.nan, 1]])

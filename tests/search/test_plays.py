@@ -29,7 +29,6 @@ from sklearn_halving.policies import (
 )
 from sklearn_halving.samplers import GaussianProcessSampler
 from sklearn_halving.search._parameters import check_inputs
-from sklearn_halving.search.preparing._setup import seed_of
 
 X, Y = numbered(600)
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
@@ -53,8 +52,7 @@ FITS, TIME, BOTH = {"n_fits": 40}, {"time_budget": "1h"}, {"n_fits": 40, "time_b
 
 def prepared(search):
     """Return what a search knows before its first fit, which `plan` shows a part of."""
-    rng, seed = seed_of(np.random.RandomState(0))
-    return search._prepare(check_inputs(search, X, Y, {}), rng, seed)
+    return search._prepare(check_inputs(search, X, Y, {}, np.random.RandomState(0)))
 
 
 PLAYS = [

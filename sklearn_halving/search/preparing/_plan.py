@@ -83,7 +83,7 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     unused = [
         *(["loop"] if table["loop"].nunique() < 2 else []),
         *([] if plan.has_rungs else ["bracket"]),
-        *(["n_resources"] if isinstance(resource, WholeFit) else []),
+        *(["n_resources"] if isinstance(resource, WholeFit) and not plan.has_rungs else []),
     ]
     return table.drop(columns=unused)
 

@@ -11,6 +11,7 @@ from sklearn_halving._content_hash import content_hash, params_digest
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search._formatting import short_names
+from sklearn_halving.search.reporting._statistics import mean_errors
 from sklearn_halving.search.reporting._tables import SearchRecord, outcome_kind
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def make_leaderboard(
     candidate, rank = results["candidate"], results[f"rank_test_{metric}"]
     amount = results.get("n_resources", np.ones(len(candidate)))
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
-    score, error = results[f"mean_test_{metric}"], results[f"standard_error_test_{metric}"]
+    score, error = (
+        results[f"mean_test_{metric}"],
+        mean_errors(results, f"test_{metric}", record.overlap),
+    )
     error = np.where(error < NEGLIGIBLE * np.abs(score), 0.0, error)
     order = np.lexsort((candidate, rank, -amount, np.isnan(score), ~chosen))
     params = without_resource(record, results["params"])

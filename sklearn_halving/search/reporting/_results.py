@@ -63,7 +63,8 @@ def _of_brackets(run: Run, rows: ResultRows) -> Results:
     """Return the results of rungs, and statistics of the finalists."""
     # If the search was stopped, most candidates lack splits.
     means = pulled_means if run.stopped_by == "policy" else _comparable_means(run, rows)
-    results, overlap = _with_errors(run, rows, means)
+    results = make_cv_results(run.task, run.outcomes, rows, means)
+    overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
     index, name = finalists(results, rows, run), f"mean_test_{run.metric}"
     # Equal candidates count once, or they would share the probability; the winner stays.
     index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
@@ -76,9 +77,9 @@ def _of_brackets(run: Run, rows: ResultRows) -> Results:
     return Results(results, rows, probability)
 
 
-def _with_errors(run: Run, rows: ResultRows, means: Means) -> tuple[CvResults, float]:
+def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, float]:
     """Return the columns with standard errors, and the overlap of the splits."""
-    results = make_cv_results(run.task, run.outcomes, rows, means)
+    results = make_cv_results(run.task, run.outcomes, rows, _comparable_means(run, rows))
     overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
     add_standard_errors(results, overlap)
     return results, overlap
@@ -86,7 +87,7 @@ def _with_errors(run: Run, rows: ResultRows, means: Means) -> tuple[CvResults, f
 
 def _without_brackets(run: Run, rows: ResultRows) -> Results:
     """Return one row for each candidate, ranked by its scores."""
-    results, overlap = _with_errors(run, rows, _comparable_means(run, rows))
+    results, overlap = _with_errors(run, rows)
     metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
@@ -106,7 +107,7 @@ def _without_brackets(run: Run, rows: ResultRows) -> Results:
 
 def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> Results:
     """Return one row for each candidate, ranked by what the policy believes."""
-    results, _ = _with_errors(run, rows, _comparable_means(run, rows))
+    results, _ = _with_errors(run, rows)
     results["posterior_mean"] = belief.mean[rows.arm]
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]

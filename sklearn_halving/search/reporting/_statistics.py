@@ -73,13 +73,16 @@ def probability_best(
     return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)
 
 
+def mean_errors(results: CvResults, side: str, overlap: float) -> FloatArray:
+    """Return the standard error of each mean of a side and metric, such as "test_score"."""
+    return np.sqrt(corrected_variance_of_mean(split_scores(results, side), 1, overlap))
+
+
 def add_standard_errors(results: CvResults, overlap: float) -> None:
     """Add the standard error of each mean, for all metrics, of test and training scores."""
     for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
         side = key.removeprefix("mean_")
-        scores = split_scores(results, side)
-        variance = corrected_variance_of_mean(scores, 1, overlap)
-        results[f"standard_error_{side}"] = np.sqrt(variance)
+        results[f"standard_error_{side}"] = mean_errors(results, side, overlap)
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:

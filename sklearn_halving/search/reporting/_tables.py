@@ -42,7 +42,7 @@ COLUMNS = {
     "split<i>_train_<metric>": "score on the training rows, with `return_train_score`",
     "mean_train_<metric>": "mean of these scores",
     "std_train_<metric>": "their standard deviation; NaN for a single score",
-    "standard_error_test_<metric>": "standard error of the mean; NaN for a single score",
+    "standard_error_test_<metric>": "standard error of the mean, in searches without rungs",
     "standard_error_train_<metric>": "standard error of the mean of the training scores",
     "probability_best": "probability of being best, in searches without rungs; NaN after few fits",
     "posterior_mean, posterior_sd": "mean and standard deviation of the model of BayesGapSearchCV",

@@ -62,9 +62,9 @@ AdaptiveSearchCV of Known()
   gained     yours 0.5, winner 0.7: +0.2 on 2 common splits
   ended      stopped by the end of the candidates: all were tried
   best       candidate  n_fits  score       value
-             3          3       0.7    (0)  0.7
-             4          3       0.6    (0)  0.6
-             0          1       0.5         0.5
+             3          2       0.7    (0)  0.7
+             4          2       0.6    (0)  0.6
+             0          2       0.5    (0)  0.5
              5          1       0.4         0.4
              1          1       0.2         0.2
   advice     value is at the upper end of its range: try larger values, too""",
