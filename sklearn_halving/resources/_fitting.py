@@ -101,7 +101,8 @@ def fit(estimator: Estimator, data: SplitData) -> Estimator:
 def refit(estimator: Estimator, params: Params, data: SplitData, *, is_fitted: bool) -> Estimator:
     """Fit from scratch with some parameters. A fitted model remains as it is."""
     fresh = clone(estimator) if is_fitted else estimator
-    fresh.set_params(**params)
+    if params:
+        fresh.set_params(**params)
     return fit(fresh, data)
 
 
