@@ -133,3 +133,17 @@ def test_bad_input_is_refused_before_any_fit(params, message):
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert len(FITS) == 0
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300, 1e-310])
+def test_the_scale_of_extreme_scores_does_not_matter(scale):
+    """The variances of such scores overflow, or underflow."""
+    X, y = load_wine(return_X_y=True)
+
+    def scaled(estimator, X, y):
+        return scale * estimator.score(X, y)
+
+    tree = DecisionTreeClassifier(random_state=0)
+    search = VarianceHalvingSearchCV(tree, TREE, scoring=scaled, random_state=0).fit(X, y)
+    assert search.n_fits_ > len(TREE["max_depth"])
+    assert search.best_score_ / scale > 0.8

@@ -174,6 +174,7 @@ def bounded_counts(
 
 def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:
     """Return weights that are positive for all arms in play, so that each gets its first pull."""
+    weight = np.nan_to_num(weight, nan=1.0)  # variances of rewards near 1e300 overflow
     largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
     least = np.where(largest > 0, 1e-30 * largest, 1.0)
     return np.where(in_play, np.maximum(weight, least), 0.0)
