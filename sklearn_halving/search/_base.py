@@ -488,7 +488,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         n_known = run.setup.splits.n_repetitions
         n_used = 1 + max(outcome.pull.repetition for outcome in outcomes)
         self.n_splits_ = n_used if n_known is None else n_known
-        with one_blas_thread():
+        # Scores may be near 1e300, whose variances overflow.
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             self._results = make_results(run)
         self.cv_results_ = self._results.cv_results
         if hasattr(self, "n_fits"):

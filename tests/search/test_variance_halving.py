@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
 

@@ -235,8 +235,9 @@ class PlannedPolicy(BasePolicy):
         told = np.asarray(rewards, dtype=np.float64).reshape(shape)
         batch.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
         if batch.n_told == batch.n_columns:
-            state.take_in(batch)
-            self._open_plan(state)
+            with np.errstate(over="ignore", invalid="ignore"):  # rewards may be near 1e300
+                state.take_in(batch)
+                self._open_plan(state)
 
     def is_finished(self, state: Game) -> bool:
         """Return whether all plans are complete."""
