@@ -31,6 +31,8 @@ SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
 BASELINE_SHARE = 0.1
 """Part of the budget that may be spent on comparing the baseline with the leader at the end."""
+LATE = 0.2
+"""Part of a budget of time that is left when the baseline is compared with the leader."""
 CONFIRMING_SHARE = 0.5
 """Part of the cost so far that may be spent on further splits of known arms."""
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
@@ -310,7 +312,7 @@ class RaceGame:
         if not self.costs.can_end(Pull(0, self.top, 0), 0.0):  # the budget is used up
             return ()
         if self.n_created >= self.n_arms:
-            return ("the end of the candidates: all were tried",)
+            return ("all candidates were tried",)
         if self._is_settled():
             return ("the last two thirds of the candidates, which gained less than the noise",)
         return ()
@@ -340,6 +342,7 @@ class RaceGame:
                 self._queued,
                 self._promoted,
                 self._promoted_although_slow,
+                self._compared_in_time,
                 self._confirming,
                 self._new,
                 self._last,
@@ -421,6 +424,12 @@ class RaceGame:
         splits = sorted(self.full[leader].keys() - self.full[arm].keys())
         pulls = (Pull(arm, self.top, split) for split in splits)
         return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
+
+    def _compared_in_time(self) -> Pull | None:
+        """Return a pull of the baseline before the time is over, which cannot be kept exactly."""
+        if isinstance(self.costs, PullCosts) or self.costs.left > LATE * self.costs.budget:
+            return None
+        return self._compared()
 
     def _n_reserved(self) -> int:
         """Return the number of pulls that are kept for the baseline."""

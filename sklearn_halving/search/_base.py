@@ -428,6 +428,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.cv_results_,
             self.leaderboard(),
             row=getattr(self, "best_index_", None),
+            probability=getattr(self, "best_probability_", np.nan),
             refit_time=getattr(self, "refit_time_", None),
             lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
         )

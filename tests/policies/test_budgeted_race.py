@@ -143,7 +143,7 @@ def test_all_of_a_small_space_is_pulled_in_full_and_then_the_play_ends():
     assert {pull.arm for pull in found.at(TOP)} == set(range(12))
     assert found.seconds < 12 + 12 + 12 * 4
     assert found.regret == 0
-    assert found.ended_by == ("the end of the candidates: all were tried",)
+    assert found.ended_by == ("all candidates were tried",)
 
 
 def test_the_play_ends_if_more_arms_gain_nothing():

@@ -52,7 +52,7 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert search.best_estimator_.n_rows_ == N
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     assert search.n_fits_ > 20
-    assert "stopped by time_budget='2s'" in search.summary()
+    assert "stopped: time_budget='2s'" in search.summary()
 
 
 @pytest.mark.filterwarnings("ignore:The time_budget was enough")
@@ -154,7 +154,7 @@ def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left()
     assert search.best_params_ == {"value": 0.9}
     full = search.history_.query("n_resources == 720")
     assert full.groupby("candidate").size().tolist() == [5] * 5  # with the own model
-    assert "stopped by the end of the candidates: all were tried" in search.summary()
+    assert "stopped: all candidates were tried" in search.summary()
 
 
 def test_n_candidates_limits_the_search():

@@ -107,6 +107,11 @@ class SearchSpace:
         return len(self.initial) + len(self._grid) - len(self._shifts)
 
     @property
+    def n_of_grid(self) -> int:
+        """Number of candidates of GridSearchCV; 0 without a grid."""
+        return len(self._grid or ())
+
+    @property
     def n_different_in_grid(self) -> int:
         """Number of candidates of a grid, without duplicates unless the grid is very large."""
         grid = self._grid or ()

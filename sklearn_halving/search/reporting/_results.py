@@ -162,6 +162,5 @@ def _grid_fits(run: Run) -> int | None:
     space, n_splits = run.setup.space, run.setup.splits.n_repetitions
     if space.size is None or not space.is_grid or len(run.task.candidates) < space.size:
         return None  # not listed: the grid may be huge
-    n_all = space.n_different_in_grid
-    is_whole = n_different(run.task.candidates) == n_all
-    return n_all * n_splits if is_whole and n_splits is not None else None
+    is_whole = n_different(run.task.candidates) == space.n_different_in_grid
+    return space.n_of_grid * n_splits if is_whole and n_splits is not None else None

@@ -12,6 +12,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._choice_probability import probability_of_choice
 from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
+from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting._tables import pulled_means
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
@@ -86,21 +87,23 @@ def add_standard_errors(results: CvResults, overlap: float) -> None:
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
-    """Yield which numbers lie at an end of their range, and which values to try.
+    """Yield which values to try beyond the ends of a range, such as "larger C".
 
     0 and numbers close to 1 are left out, as they are often limits of the parameter itself, and
-    so are numbers outside of the range, such as those of the estimator as it is.
+    so are numbers outside of the range, such as those of the estimator as it is. Of a list of
+    dicts, the first one that contains the parameters counts.
     """
-    for name, values in {name: v for space in distributions for name, v in space.items()}.items():
+    own = (one for one in distributions if Space.of(one).point_of(params) is not None)
+    for name, values in next(own, {}).items():
         value = params.get(name)
         is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
         if (ends := None if is_limit else _ends(values)) is None:
             continue
         first, low, high, last = ends
         if first <= params[name] <= low:
-            yield f"{name} is at the lower end of its range: try smaller values, too"
+            yield f"smaller {name}"
         elif high <= params[name] <= last:
-            yield f"{name} is at the upper end of its range: try larger values, too"
+            yield f"larger {name}"
 
 
 def _ends(values: Any) -> tuple[float, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sklearn_halving._typing import CvResults, Params
+from sklearn_halving._typing import CvResults
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search._formatting import (
@@ -66,6 +67,8 @@ class Summary:
     """The table ``leaderboard()``."""
     row: int | None
     """The row of ``cv_results_`` that was chosen; None if none was."""
+    probability: float
+    """``best_probability_``; NaN if it is unknown."""
     refit_time: float | None
     lacks_model: bool
     """Whether nothing was refitted although ``refit`` is set."""
@@ -115,10 +118,13 @@ class Summary:
 
     def _ended(self) -> str:
         by = self.record.ended_by
-        text = f"stopped by {by}" if by else "as planned"
+        text = f"stopped: {by}" if by else "as planned"
         if self.lacks_model:
             text += "; nothing was refitted"
-        return text + self._outlook()
+        outlook = self._outlook()
+        if not outlook and 0.005 <= self.probability < 0.995:  # never as 0 or 1
+            text += f"; probability of being the best {self.probability:.2f}"
+        return text + outlook
 
     def _outlook(self) -> str:
         """Return when the search found its choice, and what the second half of it gained."""
@@ -160,11 +166,11 @@ class Summary:
             return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
         if not common:
-            top = max(scores[own])[0]
-            mine = score_text(
-                float(np.mean([x for key, x in scores[own].items() if key[0] == top]))
-            )
-            return f"yours {mine}, winner {self._mean(row)}, not on the same splits"
+            top, name = max(scores[own])[0], self.record.resource.name
+            mine = float(np.mean([x for key, x in scores[own].items() if key[0] == top]))
+            at = f" at {name}={number_text(self.record.resource.to_amount(top))}"
+            at = at if top < self.record.max_level else ""
+            return f"yours {score_text(mine)}{at}, winner {self._mean(row)}: on no common split"
         level = max(key[0] for key in common)
         keys = sorted(key for key in common if key[0] == level)
         yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
@@ -199,7 +205,7 @@ class Summary:
         errors = board["standard_error"]
         columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
         room = WIDTH - INDENT - sum(map(_width, columns.items()))
-        columns |= self._parameters(board["params"].tolist(), room)
+        columns |= self._parameters(len(board), room)
         for number, subject in enumerate(["best", *[""] * len(board)]):
             row = (
                 [name, *values][number].ljust(_width((name, values)))
@@ -207,12 +213,13 @@ class Summary:
             )
             yield f"  {subject}".ljust(INDENT) + "".join(row)
 
-    def _parameters(self, params: list[Params], room: int) -> dict[str, list[str]]:
-        """Return columns with the parameters in which candidates differ.
+    def _parameters(self, n: int, room: int) -> dict[str, list[str]]:
+        """Return columns with the parameters of the best, as far as any candidates differ in them.
 
         If there is no room for them, names and values are cut, and the last columns left out.
         """
-        differ = differing(without_resource(self.record, params))
+        params = without_resource(self.record, self.leaderboard["params"].tolist())
+        differ = differing(params)[:n]
         names = dict.fromkeys(name for each in differ for name in each)
         columns = {
             name: [_short(each[name]) if name in each else "" for each in differ] for name in names
@@ -228,10 +235,12 @@ class Summary:
         n_failed = len(self.record.outcomes) - kinds.pop("ok", 0)
         if not n_failed:
             return ""
-        of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items())
+        of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items() if len(kinds) > 1)
+        of_kinds = f" ({of_kinds})" if of_kinds else ""
         errors = (outcome.error or outcome.score_error for outcome in self.record.outcomes)
         error = next(e for e in errors if e is not None).strip().rpartition("\n")[2]
-        return f"{counted(n_failed, 'fit')} ({of_kinds}): {without_addresses(error)}"
+        error = re.sub(r"^[\w.]*\.(?=\w+:)", "", error)  # without the module of its class
+        return f"{counted(n_failed, 'fit')}{of_kinds}: {without_addresses(error)}"
 
     def _advice(self) -> str:
         """Return which ranges may be too short, if the choice beat all others that reached it."""
@@ -243,7 +252,8 @@ class Summary:
             rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
         if not board[metric][0] > rivals[metric].max():
             return ""
-        return "; ".join(edges(self.results["params"][self.row], self.record.distributions))
+        found = ", ".join(edges(self.results["params"][self.row], self.record.distributions))
+        return f"the best is at the end of its range: try {found}" if found else ""
 
 
 def _line(subject: str, text: str) -> str:
