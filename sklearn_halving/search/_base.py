@@ -385,7 +385,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
            rank  n_fits  status max_depth
         0     1       5  chosen         3
         1     2       5                 2
-        2     3       5                 1
+        2     3       2                 1
         """
         self._require_results()
         row = getattr(self, "best_index_", None)
@@ -418,9 +418,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> print(search.fit(*load_iris(return_X_y=True)).summary())  # doctest: +ELLIPSIS
         VarianceHalvingSearchCV of LogisticRegression(max_iter=1000)
           searched   3 candidates
-          spent      30 fits; ...
-          ended      as planned
-          gained     ...
+          spent      15 fits; ...
+          ...
         """
         self._require_results()
         found = Summary(

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -54,8 +53,7 @@ ANSWER_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """After this time without a fit that returns from a cluster, a warning says so."""
 CONNECT_SECONDS = 1.0
-SHUTDOWN_SECONDS = 10.0
-"""Longest wait for a connection with the head of Ray, and for `ray.shutdown`."""
+"""Longest wait for a connection with the head of Ray."""
 
 
 @contextmanager
@@ -265,7 +263,7 @@ class ClusterWatch:
             return False
         if not self._has_warned:
             self._has_warned = True
-            minute = "ends this process a minute later, unless ray.shutdown() is called."
+            minute = "ends this process a minute later."
             warn_user(
                 f"The {self.head} has returned no fit for {SILENT_SECONDS:g} seconds. If it does "
                 "not answer any more, press Ctrl-C twice: finished fits are kept, and with a "
@@ -285,18 +283,6 @@ def _refuses(address: str) -> bool:
     except (OSError, ValueError):
         return False
     return False
-
-
-def _shut_ray_down() -> str:
-    """Disconnect from a head that is gone: Ray ends a process that does not within a minute."""
-    import ray
-
-    thread = Thread(target=ray.shutdown, daemon=True)  # it may never return
-    thread.start()
-    thread.join(SHUTDOWN_SECONDS)
-    if thread.is_alive():
-        return "; Ray ends this process within a minute, because ray.shutdown() does not return"
-    return ", and ray.shutdown() was called, without which Ray ends this process"
 
 
 class JoblibExecutor:
@@ -465,7 +451,7 @@ class JoblibExecutor:
         self._sent.clear()
         self._session.abandon()
         if self._watch.ray_head:
-            cause += _shut_ray_down()
+            cause += ", and Ray ends this process within a minute"
         if self._awaited is None:  # a search that has stopped ends with its results anyway
             self._error = ConnectionError(
                 f"{cause}. Running fits are lost; those that returned before are "
