@@ -301,7 +301,7 @@ class TestRay:
     ) -> None:
         """All processes of its machine are frozen, also the workers."""
         if "OWN_PROCESS" not in os.environ:  # Ray may end this process a minute later
-            run_in_own_process(request)
+            run_in_own_process(request, tmp_path / "ended")
             return
         import psutil
 
@@ -318,6 +318,7 @@ class TestRay:
         finally:
             for process in processes:
                 process.resume()
+        Path(os.environ["OWN_PROCESS"]).write_text("ended", encoding="ascii")
 
 
 # ---------------------------------------------------------------------------------- loky
