@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Cost = Literal["fits", "seconds"]
-COSTS = {"fits": "fits", "seconds": "seconds"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

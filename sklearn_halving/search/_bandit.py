@@ -72,7 +72,6 @@ NAMES: dict[str, Factory] = {
     "variance_rejects": lambda _, n, *__: policies.VarianceRejects(n),
 }
 """Names of the policies that need only a number of fits or a confidence."""
-RETIRED = ("timed_halving", "incumbent_race")
 UNIT_SCORES = re.compile(
     "(accuracy|average_precision|balanced_accuracy|f1|jaccard|precision|recall|roc_auc"
     "|top_k_accuracy)(_.*)?"
@@ -425,7 +424,6 @@ def check_policy_or_name(policy: object) -> None:
             raise ValueError(
                 f"policy must be one of {names}, or an object from sklearn_halving.policies, such "
                 f"as Hyperband(factor=4); got {policy!r}."
-                f"{' Use budgeted_race.' * (policy in RETIRED)}"
             )
         return
     try:

@@ -170,7 +170,7 @@ class Run:
     @property
     def metric(self) -> str:
         """The name of the metric that guides the search."""
-        return self.reward.metric_of(self.outcomes[0].test_scores)
+        return self.reward.metric_of(next(iter(self.log.outcomes.values())).test_scores)
 
 
 def fix_rounds_of_winner(

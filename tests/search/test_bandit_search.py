@@ -184,7 +184,6 @@ def test_the_range_of_the_score():
     ("policy", "params", "message"),
     [
         ("best", {}, "policy must be one of 'adaptive_gap_e_v'"),
-        ("timed_halving", {}, "Use budgeted_race"),
         (BudgetedRace(), {}, "time_budget must be given for policy=BudgetedRace"),
         (BudgetedRace(9, screening_level=9), {}, "resource must be given for policy=BudgetedRace"),
         ("budgeted_race", {"resource": "n_samples", "min_resources": 9}, "min_resources=9 must"),

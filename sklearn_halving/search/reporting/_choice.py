@@ -8,6 +8,7 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.reporting._tables import ResultRows
 from sklearn_halving.search.watching._failure_messages import no_score_message
@@ -58,22 +59,26 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     fulfills are left out.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
-    n_scores = results.get("n_fits", np.zeros(len(rows), dtype=np.int64))
-    if run.plan.makes_candidates:  # other fits had less of the resource
-        n_scores = (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
-    if rows.has_rungs:
-        n_scores = n_scores + (~np.isnan(split_scores(results, metrics[0]))).sum(axis=1)
+    n_scores = numbers_of_scores(results, metrics[0])
+    if not run.plan.makes_candidates:  # of these, other fits had less of the resource
+        n_scores = n_scores if rows.has_rungs else results["n_fits"]
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
         kept = np.full(len(rows), True)
     kept &= rows.rank_group == rows.rank_group[kept].max()
-    enough = n_scores[kept].max()
     if run.plan.makes_candidates:
-        enough = enough / 2
-    elif not rows.has_rungs:
+        return np.flatnonzero(kept & has_enough_splits(np.where(kept, n_scores, 0)))
+    enough = n_scores[kept].max()
+    if not rows.has_rungs:
         of_winner = n_scores[kept & (rows.arm == run.best_arm)]
         enough = min([*of_winner, enough, ENOUGH_SPLITS])
     return np.flatnonzero(kept & (n_scores >= enough))
+
+
+def numbers_of_scores(results: CvResults, side: str) -> IntArray:
+    """Return the number of scores of each row, for a side and metric such as "test_score"."""
+    numbers: IntArray = (~np.isnan(split_scores(results, side))).sum(axis=1)
+    return numbers
 
 
 def take_rows(results: CvResults, index: IntArray) -> CvResults:

@@ -16,7 +16,7 @@ from sklearn_halving.policies._types import Belief
 from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
-from sklearn_halving.search.reporting._choice import finalists
+from sklearn_halving.search.reporting._choice import finalists, numbers_of_scores
 from sklearn_halving.search.reporting._statistics import (
     add_standard_errors,
     additive_means,
@@ -32,7 +32,6 @@ from sklearn_halving.search.reporting._tables import (
     ranks,
     result_rows,
 )
-from sklearn_halving.splits._stream import split_scores
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ def _without_brackets(run: Run, rows: ResultRows) -> Results:
     metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        n_scores = (~np.isnan(split_scores(results, f"test_{metric}"))).sum(axis=1)
-        has_enough = has_enough_splits(n_scores)
+        has_enough = has_enough_splits(numbers_of_scores(results, f"test_{metric}"))
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
     probability = probability_best(compared, metric, rows.level, overlap)
     is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
