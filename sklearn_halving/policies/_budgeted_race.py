@@ -31,8 +31,6 @@ SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
 BASELINE_SHARE = 0.1
 """Part of the budget that may be spent on comparing the baseline with the leader at the end."""
-LATE = 0.2
-"""Part of a budget of time that is left when the baseline is compared with the leader."""
 CONFIRMING_SHARE = 0.5
 """Part of the cost so far that may be spent on further splits of known arms."""
 LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
@@ -427,9 +425,7 @@ class RaceGame:
 
     def _compared_in_time(self) -> Pull | None:
         """Return a pull of the baseline before the time is over, which cannot be kept exactly."""
-        if isinstance(self.costs, PullCosts) or self.costs.left > LATE * self.costs.budget:
-            return None
-        return self._compared()
+        return self._compared() if self.costs.is_late else None
 
     def _n_reserved(self) -> int:
         """Return the number of pulls that are kept for the baseline."""

@@ -121,6 +121,8 @@ class Plan:
     reward_range : (float, float) or None, default=None
         Smallest and largest reward for which the bounds of the policy hold; None if it needs no
         range.
+    breaks_ties : bool, default=False
+        Whether the policy uses ``tie_break`` of the problem.
 
     Examples
     --------
@@ -141,6 +143,7 @@ class Plan:
     window: int | None = None
     ranks_by: Literal["level", "stage", "score"] = "score"
     reward_range: tuple[float, float] | None = None
+    breaks_ties: bool = False
 
     @property
     def has_rungs(self) -> bool:

@@ -89,7 +89,8 @@ class BracketPolicy(SeparateGames):
         """
         by_level = self.select == "max_resources"
         brackets = tuple(self._brackets(problem))
-        return Plan(brackets, ranks_by="level" if by_level else "score")
+        ranks_by: Literal["level", "score"] = "level" if by_level else "score"
+        return Plan(brackets, ranks_by=ranks_by, breaks_ties=self.breaks_ties)
 
     def order_of_play(self, plan: Plan) -> Sequence[int]:
         """Return the indices of the brackets in the order in which they are started."""

@@ -28,7 +28,7 @@ from sklearn_halving.policies.bases._parameter_checks import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._of_parameter import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
-from sklearn_halving.search.preparing._candidates import LazyCandidates, Source
+from sklearn_halving.search.preparing._candidates import Source
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._setup import Setup
@@ -106,7 +106,7 @@ class Run:
     def start(self) -> None:
         """Start the policy; raise if its parameters do not suit the search."""
         problem = self.plan.problem
-        if not isinstance(self.candidates, LazyCandidates):
+        if self.plan.of_policy.breaks_ties:
             ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
             problem = replace(problem, tie_break=ties)
         self.state = self.policy.start(problem, seed=self.setup.inputs.seeds.policy)

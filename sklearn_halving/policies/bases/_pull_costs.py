@@ -11,6 +11,8 @@ from sklearn_halving.policies._types import Pull
 
 N_SHARES = 100
 """Number of latest arms from which the relative cost of screening is known."""
+LATE = 0.2
+"""Part of a budget of time that is left when what must not be missed is due."""
 
 
 @dataclass
@@ -34,6 +36,8 @@ class PullCosts:
     n_workers = 1
     n_shares = N_SHARES
     """Number of arms from which `share` is known."""
+    is_late = False
+    """What must not be missed can be kept exactly."""
 
     @property
     def share(self) -> float | None:
@@ -186,6 +190,11 @@ class TimeCosts:
         if low is not None and share is not None:
             return low / max(share, 1e-3)
         return self.price or 0.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether so little is left that what must not be missed is due."""
+        return self.left < LATE * self.budget
 
     def room(self, in_flight: Iterable[Pull], to_refit: float) -> float:
         """Return the time that is left to all workers together."""
