@@ -411,7 +411,7 @@ class Equal(Constant):
         self.other = other
 
 
-@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("seed", [None, 0, 46])
 @parametrize_searches
 def test_the_first_of_equal_candidates_wins_as_in_grid_search(search_class, seed):
     X, y = make_classification(600, 10, n_informative=5, random_state=0)
