@@ -19,12 +19,12 @@ from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 KEEPS = 9
 """One of this many screened arms is pulled at the largest level."""
-MOST_WAITING = 100
-"""Number of screened arms that may still be pulled in full."""
+N_BLIND = 3
+"""Arms are screened until this many have a reward at the largest level."""
+N_KNOWN = 8
+"""A sampler is told the scores of screening until this many arms have one at that level."""
 MAX_SCREENING_COST = 0.25
-"""Screening is used if it costs at most this share of a pull at the largest level."""
-N_MEASURED = 3
-"""If one measurement of that cost is too close to the limit to decide, three are made."""
+"""A pull at the small level must not cost more than this share of one at the largest level."""
 N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
 """A loop gets 1/30 of the budget: at least 2 full pulls of each worker, at most 50 in all."""
 SMALL_BUDGET = 10
@@ -59,8 +59,9 @@ class BudgetedRace(SeparateGames):
     There is an answer at any time.
 
     A budget is a number of full pulls, or a time. With a time, the policy plans by the measured
-    times of its pulls, and may screen new arms at a small level, if that is cheap: one of nine is
-    then pulled at the largest level. No pull starts that would not end in time.
+    times of its pulls. The first loops compare arms at a small level, if that is cheap, and pull
+    one of nine in full. Later ones do so only to learn what an arm costs, where prices are far
+    apart. No pull starts that would not end in time.
 
     The policy is for arms in random order, and for arms that are created during the race.
 
@@ -185,7 +186,6 @@ class RaceGame:
         self.loops: list[range] = []
         self.in_flight: dict[Pull, None] = {}
         self.failed: set[int] = set()
-        self.dropped: set[int] = set()
         self.screened: dict[int, float] = {}
         self.full: dict[int, dict[int, float]] = {}
         self.scored: set[int] = set()
@@ -195,7 +195,7 @@ class RaceGame:
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
-        self._n_due = self._n_failed_screens = 0
+        self._n_due = 0
         self._next: Pull | None = None
         self._leaderboard: Leaderboard | None = None
 
@@ -228,8 +228,8 @@ class RaceGame:
             self.costs.close(pull, is_new=is_first and level == self.top)
         if level == self.low:
             self._close(arm)
-        elif self.low and is_first and self._is_unsure_of(arm):
-            self._queue.appendleft(Pull(arm, self.low, self.first))
+        elif self.low and is_first and len(self.full) == 1 and arm not in self.screened:
+            self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
 
     @property
     def is_finished(self) -> bool:
@@ -237,8 +237,8 @@ class RaceGame:
         return not self.in_flight and self._decided() is None
 
     def out(self) -> list[int]:
-        """Return the arms that failed, and those that are far from the best screened ones."""
-        return [*self.failed, *self.dropped]
+        """Return the arms that failed."""
+        return [*self.failed]
 
     def best(self) -> int:
         """Return the leader; before any full pull, the best arm at the screening level."""
@@ -253,7 +253,6 @@ class RaceGame:
             self.screened[arm] = reward
             self._pool |= {arm} - self.full.keys()
             return
-        self._n_failed_screens += 1
         if arm not in self.full:  # else, its full pull counts
             self._fail({arm})
 
@@ -297,7 +296,7 @@ class RaceGame:
         board = self.leaderboard
         means = dict(zip(board.arms.tolist(), board.adjusted.tolist(), strict=True))
         tables = [(self.top, means | dict.fromkeys(failed, np.nan))]
-        if self.low is not None:
+        if self.low is not None and len(self.full) < N_KNOWN:
             tables.append((self.low, self.screened))
         for level, rewards in tables:
             arms = np.array(sorted(rewards), dtype=np.int64)
@@ -463,18 +462,19 @@ class RaceGame:
             arms.discard(arm)
             if not arms:
                 self._n_due += n_promoted
-                rest = self._ranked(self._pool)[MOST_WAITING:]
-                self.dropped.update(rest)
-                self._pool.difference_update(rest)
         self._screens = [screen for screen in self._screens if screen[0]]
 
     def _loop(self) -> Pull | None:
         """Create a loop; None if not even one full pull fits into what is left."""
         price = cast(float, self.costs.price)
         work, low = self._work(price), self._screening_price()
-        if low is not None and (n := _n_screened(work, low, price)) >= 3:
-            n = min(n, self.n_arms - self.n_created)
-            return self._create(n, self.low or self.top, max(1, n // KEEPS))
+        if low is not None and len(self.full) < N_BLIND:
+            n = int(min((work - price) // low, KEEPS * self.costs.n_workers))
+            if n >= 3:
+                return self._create(n, self.low or self.top, max(1, n // KEEPS))
+        if low is not None and self.costs.are_prices_far_apart:
+            n = int(work // (price + low))
+            return self._create(n, self.low or self.top, n)
         return self._create(int(work // price), self.top)
 
     def _work(self, price: float) -> float:
@@ -493,19 +493,6 @@ class RaceGame:
         return sorted(screened, key=lambda arm: (-self.screened[arm], arm))
 
     # Costs.
-
-    def _is_unsure_of(self, arm: int) -> bool:
-        """Return whether an arm is screened because it is still unclear if screening pays."""
-        if arm not in self.full or arm in self.screened:
-            return False
-        share = self.costs.share
-        if share is None:  # it may be that screening always fails
-            return self._n_failed_screens < N_MEASURED
-        return (
-            self.costs.n_shares < N_MEASURED
-            and MAX_SCREENING_COST < share < 2 * MAX_SCREENING_COST
-            and self.costs.size >= SMALL_BUDGET
-        )
 
     def _screening_price(self) -> float | None:
         """Return the mean cost of screening an arm; None if it is not cheap."""
@@ -561,15 +548,3 @@ class RaceGame:
             return False
         early = board.mean[: len(board.arms) // 3].max()
         return bool(board.mean.max() - early <= np.sqrt(board.noise / self.n_splits))
-
-
-def _n_screened(work: float, low: float, price: float) -> int:
-    """Return the largest n with ``n * low + max(1, n // KEEPS) * price <= work``."""
-    if work == inf:
-        return KEEPS
-    n = int((work - price) // low)
-    if n >= 2 * KEEPS:
-        group = KEEPS * low + price
-        n_groups = int(work // group)
-        n = n_groups * KEEPS + min(KEEPS - 1, int((work - n_groups * group) // low))
-    return max(n, 0)

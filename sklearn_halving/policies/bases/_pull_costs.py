@@ -11,6 +11,8 @@ from sklearn_halving.policies._types import Pull
 
 N_SHARES = 100
 """Number of latest arms from which the relative cost of screening is known."""
+FAR_APART = 4.0
+"""Prices are far apart if the largest is this many times the median."""
 LATE = 0.2
 """Part of a budget of time that is left when what must not be missed is due."""
 
@@ -34,10 +36,9 @@ class PullCosts:
     """Cost of a full pull of a new arm."""
     refit_cost = 0.0
     n_workers = 1
-    n_shares = N_SHARES
-    """Number of arms from which `share` is known."""
     is_late = False
     """What must not be missed can be kept exactly."""
+    are_prices_far_apart = False
 
     @property
     def share(self) -> float | None:
@@ -176,9 +177,15 @@ class TimeCosts:
         return median(self.shares[-N_SHARES:]) if self.shares else None
 
     @property
-    def n_shares(self) -> int:
-        """Number of arms from which `share` is known."""
-        return len(self.shares)
+    def are_prices_far_apart(self) -> bool:
+        """Whether an arm may be so dear that it does not end in time.
+
+        That is so if one that costs twice as much as the dearest so far would not.
+        """
+        share = self.share or 1.0
+        prices = {arm: low / share for arm, low in self.screening.items()} | self.first
+        dearest = max(prices.values(), default=0.0)
+        return 2 * dearest > self.left and dearest > FAR_APART * median(prices.values())
 
     def expected(self, pull: Pull) -> float:
         """Return the time that a pull will take; 0 if nothing is known."""
