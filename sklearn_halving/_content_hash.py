@@ -8,8 +8,10 @@ import sys
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from dis import get_instructions
 from functools import lru_cache
 from hashlib import blake2b
+from sysconfig import get_paths
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that do not change the fitted model."""
+INSTALLED = tuple({get_paths()[name] for name in ("stdlib", "purelib", "platlib")})
+"""Folders of Python's own modules and of installed packages."""
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
@@ -31,8 +35,9 @@ def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
     of a set or a dict, or on Python's hash randomization. A function is hashed by its name, its
-    code, its default values and the variables that it encloses, but not by the functions that it
-    calls. A class is hashed by its name.
+    code, its default values and the variables that it encloses. A function that is not part of an
+    installed package is also hashed by the data and functions that it reads from its module, and
+    an object by the functions of its class. A class itself is hashed by its name.
 
     Parameters
     ----------
@@ -41,7 +46,7 @@ def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
     without : frozenset of str, default=frozenset()
         Names of fields that are ignored if one of the values is a dataclass.
     """
-    hasher = _Hasher(without)
+    hasher = _Hasher(without, reads_globals=True)
     for value in values:
         hasher.add(value)
     return hasher.digest()
@@ -84,12 +89,21 @@ class _Hasher:
         Fields of dataclasses to ignore.
     parents : tuple of int
         The ids of the objects that contain the current one.
+    reads_globals : bool
+        Whether a function counts with what it reads from its module.
     """
 
-    def __init__(self, without: frozenset[str] = frozenset(), parents: tuple[int, ...] = ()):
+    def __init__(
+        self,
+        without: frozenset[str] = frozenset(),
+        parents: tuple[int, ...] = (),
+        *,
+        reads_globals: bool = False,
+    ):
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._without = without
         self._parents = parents
+        self._reads_globals = reads_globals
 
     def digest(self) -> str:
         return self._hash.hexdigest()
@@ -147,7 +161,7 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def digest_of(self, value: object) -> str:
-        hasher = _Hasher(parents=self._parents)
+        hasher = _Hasher(parents=self._parents, reads_globals=self._reads_globals)
         hasher.add(value)
         return hasher.digest()
 
@@ -186,16 +200,12 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
+        if self._reads_globals:
+            self._add_all(_own_functions(type(value)))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
-        elif isinstance(value, types.FunctionType):
-            self._tag("name", _full_name(value).encode())
-            cells = [_content_of(cell) for cell in value.__closure__ or ()]
-            self._add_all([value.__code__, cells, value.__defaults__, value.__kwdefaults__])
-        elif isinstance(value, types.CodeType):
-            self._tag("code", value.co_code)
-            # Among the constants are the docstring, sets, and the code of functions inside.
-            self._add_all([value.co_names, value.co_varnames, *value.co_consts])
+        elif isinstance(value, types.FunctionType | types.MethodType | types.CodeType):
+            self._add_code(value)
         elif isinstance(value, Parameterized):
             params = value.get_params(deep=False)
             self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
@@ -207,10 +217,59 @@ class _Hasher:
         elif value is np.random.mtrand._rand:  # the global one changes all the time
             self._tag("global")
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
-            self._tag("columns", str(getattr(value, "columns", "")).encode())
+            columns = getattr(value, "schema", None) or getattr(value, "columns", "")
+            self._tag("columns", str(columns).encode())
             self._add_array(np.asarray(value))
         else:
             self.add(_state_of(value))
+            if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
+                self.add(value.__wrapped__)
+
+    def _add_code(self, value: types.FunctionType | types.MethodType | types.CodeType) -> None:
+        if isinstance(value, types.MethodType):
+            self._add_all([value.__func__, value.__self__])
+        elif isinstance(value, types.CodeType):
+            self._tag("code", value.co_code)
+            # Among the constants are the docstring, sets, and the code of functions inside.
+            self._add_all([value.co_names, value.co_varnames, *value.co_consts])
+        else:
+            self._tag("name", _full_name(value).encode())
+            cells = [_content_of(cell) for cell in value.__closure__ or ()]
+            self._add_all([value.__code__, cells, value.__defaults__, value.__kwdefaults__])
+            if self._reads_globals and _is_own(value):
+                self.add(_globals_read(value))
+
+
+def _own_functions(kind: type) -> list[types.FunctionType]:
+    """Return the functions of a class that are not part of an installed package."""
+    found = (value for base in kind.__mro__ for value in vars(base).values())
+    return [f for f in found if isinstance(f, types.FunctionType) and _is_own(f)]
+
+
+def _is_own(function: types.FunctionType) -> bool:
+    """Return whether a function is the user's own, and not part of an installed package."""
+    file = function.__code__.co_filename
+    return not file.startswith((*INSTALLED, "<frozen"))
+
+
+def _globals_read(function: types.FunctionType) -> dict[str, object]:
+    """Return the data and the functions that a function reads from its module.
+
+    Names that it also writes, such as that of a counter, are left out, and so are modules.
+    """
+    read: set[str] = set()
+    written: set[str] = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+        for step in get_instructions(code):
+            if step.opname == "STORE_GLOBAL":
+                written.add(step.argval)
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                read.add(step.argval)
+    known = {name: function.__globals__.get(name) for name in read - written}
+    return {name: v for name, v in known.items() if not isinstance(v, types.ModuleType)}
 
 
 def _state_of(value: object) -> object:

@@ -40,6 +40,46 @@ def scorer_of(source):
     return namespace["scorer"]
 
 
+USES = """
+import functools
+COSTS, CALLS, UNUSED = {"a": 1.0}, 0, 1
+def helper(score):
+    return [COSTS["a"] * part for part in [score]][0]
+@functools.lru_cache
+def cached(limit):
+    return 2 * limit
+class Scorer:
+    def __init__(self, of=helper):
+        self.of = of
+    def __call__(self, estimator, X, y):
+        return self.method(estimator.score(X, y))
+    def method(self, score):
+        return self.of(score)
+def decorated(function):
+    @functools.wraps(function)
+    def inner(score):
+        global CALLS
+        CALLS += 1
+        return function(score)
+    return inner
+@decorated
+def plain(estimator, X, y):
+    return (lambda score: helper(score) + cached(1))(estimator.score(X, y))
+"""
+CHANGES = (("1.0", "20.0"), ("part for", "-part for"), ("2 * limit", "3 * limit"))
+
+
+def users_own(name, *changes):
+    """Return a part of a user's module in which some text is replaced."""
+    source, namespace = USES, {"__name__": "users_own"}
+    for before, after in changes:
+        assert before in source
+        source = source.replace(before, after)
+    exec(compile(source, "users_own.py", "exec"), namespace)
+    found = namespace[name]
+    return found() if isinstance(found, type) else found
+
+
 def score_above(limit):
     return lambda estimator, X, y: estimator.score(X, y) > limit
 
@@ -89,6 +129,11 @@ def variants():
         ("-s", "s"),
     ]
     yield from (scorer_of(SCORER.replace(before, after)) for before, after in changes)
+    yield from (users_own("plain", *change) for change in [(), *((c,) for c in CHANGES)])
+    of_call = ("self.method(estimator", "-self.method(estimator")
+    method = ("return self.of(score)", "return -self.of(score)")
+    for change in [(), (CHANGES[0],), (of_call,), (method,)]:
+        yield from (users_own("Scorer", *change), users_own("Scorer", *change).method)
 
 
 def test_different_contents_have_different_hashes():
@@ -113,6 +158,7 @@ def equals():
     for record in records:
         record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
     yield tuple(records)
+    yield users_own("plain"), users_own("plain", (", 0, 1", ", 7, 2"))
     caches = [Memory("cache", verbose=0) for _ in range(2)]
     caches[1].timestamp += 1
     yield tuple(caches)
