@@ -12,8 +12,8 @@ import numpy as np
 from sklearn_halving._checks import Share
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
 from sklearn_halving.policies._types import Pulls
+from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, known_range
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
     places,

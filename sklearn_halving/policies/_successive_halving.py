@@ -2,28 +2,38 @@
 
 `promotion_keys` decides which arms are the best. `BracketPlay` plays the rungs of a bracket, and
 `BracketsGame` several brackets, which do not share arms and do not wait for each other. The
-policies of this file play a single bracket within a budget.
+policies of this file play a single bracket within a budget or over a grid, a bracket whose budget
+doubles, or the brackets of another policy without waiting for complete rungs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
+from itertools import pairwise
+from math import ceil
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
+from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 from sklearn_halving.policies.bases._rungs import (
     Factor,
+    exact_factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
+    floor_log,
     infinite_horizon_rungs,
+    round_half_up,
     up_to,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames
@@ -303,3 +313,302 @@ class BracketsGame:
                 bracket, arms, self._n_splits, rule, self._alive, self.is_gradual
             )
         return self.brackets[index]
+
+
+N_FINALISTS = 3
+"""Number of arms that are compared on all splits at the largest level. A single finalist is often
+chosen by chance. On recorded learning curves its regret was more than twice as large as that of
+the best of three finalists."""
+WIDEST_RANGE = 81
+"""Maximum ratio of the largest to the smallest level, as in Hyperband with five brackets."""
+
+
+@dataclass(frozen=True)
+class GridHalving(BracketPolicy):
+    """Halve the arms of a grid, and compare the last few on all splits.
+
+    The levels are ``max_level / factor ** j``. Below the largest level, an arm is pulled on
+    ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms are promoted
+    to the next level. If more than three arms reach the largest level, they are first pulled on as
+    many splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the remaining splits. The
+    number of levels is limited such that at most ``n_arms * n_repetitions`` pulls are planned, as
+    in a grid search. If there is only one level, arms are eliminated on the splits alone. If that
+    is not possible either, or if there are at most two arms, all arms are pulled on all splits.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, K.
+    n_repetitions : int
+        Number of splits, S.
+    factor : float, default=2
+        One of every ``factor`` arms is promoted below the largest level. At least 2.
+    early_repetitions : int, default=2
+        Number of splits on which arms are pulled below the largest level, and at the largest level
+        before some of them are dropped.
+    first_floor, deep_floor : int, default=1
+        Lower limits of the levels in addition to ``min_level``. ``first_floor`` applies to all
+        levels below the largest, and ``deep_floor`` to all levels below the second largest.
+
+    Notes
+    -----
+    Ties at the end of a rung are broken by `Problem.tie_break`, so that the order of the arms
+    does not matter. In the last rung, ties go to the arm with the smallest index.
+
+    References
+    ----------
+    The rungs are those of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
+    Talwalkar. Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18
+    (2018), Fig. 10.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import GridHalving, Problem
+    >>> plan = GridHalving(n_arms=24, n_repetitions=5).plan(Problem(max_level=800))
+    >>> [(r.n_arms, r.level, r.n_repetitions) for r in plan.brackets[0].rounds]
+    [(24, 100, 2), (12, 200, 2), (6, 400, 2), (3, 800, None)]
+    >>> plan.n_pulls(5), 24 * 5
+    (99, 120)
+    """
+
+    n_arms: Count
+    n_repetitions: Count
+    factor: Factor = 2
+    early_repetitions: Count = 2
+    first_floor: Count = 1
+    deep_floor: Count = 1
+
+    breaks_ties: ClassVar[bool] = True
+
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        everything = Bracket(0, (Round(n_arms, problem.max_level),))
+        if n_arms < N_FINALISTS:
+            return [everything]
+        levels = self._levels(n_arms, problem.min_level, problem.max_level)
+        for n_levels in range(len(levels), 0, -1):
+            rungs = self._rungs(n_arms, levels[-n_levels:])
+            bracket = Bracket(n_levels - 1, rungs)
+            if bracket.n_pulls(self.n_repetitions) <= n_arms * self.n_repetitions:
+                return [bracket]
+        return [everything]
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1
+        holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
+        refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
+        return game
+
+    def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
+        """Return the possible levels in increasing order."""
+        eta = exact_factor(self.factor)
+        levels = [max_level]
+        for depth in range(1, floor_log(WIDEST_RANGE, eta) + 1):
+            level = round_half_up(Fraction(max_level) / eta**depth)
+            floor = max(min_level, self.first_floor, self.deep_floor if depth > 1 else 1)
+            is_of_use = ceil(n_arms / eta ** (depth - 1)) > N_FINALISTS
+            if not is_of_use or not floor <= level < levels[-1]:
+                break
+            levels.append(level)
+        return levels[::-1]
+
+    def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Round, ...]:
+        """Return the rungs at these levels. With one level, arms race on the splits."""
+        eta, n_early = exact_factor(self.factor), min(self.early_repetitions, self.n_repetitions)
+        rungs, width = [], n_arms
+        for level in levels[:-1]:
+            rungs.append(Round(width, level, n_early))
+            width = max(N_FINALISTS, ceil(width / eta))
+        least = min(N_FINALISTS, n_arms - 1)
+        if width > least and n_early < self.n_repetitions:
+            rungs.append(Round(width, levels[-1], n_early))
+            width = max(least, ceil(width / 3))
+            return (*rungs, Round(width, levels[-1], first_repetition=n_early))
+        return (*rungs, Round(width, levels[-1]))
+
+
+@dataclass(frozen=True)
+class AsynchronousBrackets(BracketPolicy):
+    """Brackets of another policy, with promotions that do not wait for complete rungs.
+
+    Successive halving promotes the best arms of a rung when the rung is complete. Until then,
+    workers may idle. Here, the places of the next rung are given away one by one: when the first m
+    of the n arms of a rung are known, the next rung may have ``floor(m * n_next / n)`` arms, the
+    best of these m that are not yet promoted. Rungs and numbers of pulls are those of the policy
+    that plans them. The price is that an arm may be promoted before a better one is known.
+
+    Parameters
+    ----------
+    brackets : Hyperband, FiniteHorizonHalving or GridHalving
+        The policy that plans the brackets.
+
+    Notes
+    -----
+    Asynchronous successive halving (ASHA, [1]_) counts the arms of a rung in the order in which
+    their results arrive. Here, the arms of a rung are counted in the order in which they entered
+    it. A promotion therefore waits for the slowest of the arms before it, but the result does not
+    depend on the number of workers or on their speed.
+
+    ASHA promotes an arm whenever it is among the best ``1 / eta`` of its rung so far, which may be
+    more than ``1 / eta`` of all arms. As in [2]_, a rung never gets more arms than that share of
+    the rung below, so that the number of pulls is known in advance.
+
+    References
+    ----------
+    .. [1] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020,
+       Algorithm 2 and section 3.3. https://arxiv.org/abs/1810.05934
+    .. [2] Li et al. Hyper-Tune: towards efficient hyper-parameter tuning at scale. VLDB 2022,
+       asynchronous scheduling. https://arxiv.org/abs/2201.06834
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Problem
+    >>> policy = AsynchronousBrackets(Hyperband(brackets="most_exploratory"))
+    >>> n_arms = policy.plan(Problem(max_level=27)).n_arms
+    >>> state = policy.start(Problem(n_arms, max_level=27))
+    >>> limits = np.random.default_rng(0).permutation(n_arms)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    >>> int(limits[policy.recommend(state)])
+    26
+    """
+
+    brackets: BracketPolicy
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        rule = "be a policy that plans brackets, such as Hyperband()"
+        refuse_unless(isinstance(self.brackets, BracketPolicy), "brackets", rule, self.brackets)
+
+    @property
+    def factor(self) -> float:  # type: ignore[override]
+        """Ratio of the levels of consecutive rungs."""
+        return self.brackets.factor
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the planned brackets."""
+        return self.brackets.plan(problem)
+
+    def order_of_play(self, plan: Plan) -> Sequence[int]:
+        """Return the indices of the brackets in the order in which they are started."""
+        return self.brackets.order_of_play(plan)
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game = self.brackets._new_game(problem, rng)
+        game.is_gradual = True
+        return game
+
+
+@dataclass(frozen=True)
+class DoublingHalving(PlannedPolicy):
+    """Successive halving with budgets n, 2n, 4n, ..., which can be stopped at any time.
+
+    Every run is `SuccessiveHalving` of all arms with twice the budget of the previous run. The
+    first run has the smallest budget of the series that trains every arm to the ``min_level`` of
+    the problem. Training is continued: an arm starts at its current level. If this level is above
+    the level of a rung, the arm is not pulled, but compared by its reward at the next larger level
+    at which it was pulled. The policy recommends the winner of the last complete run. ``budget``
+    only determines when the policy stops. Earlier decisions do not depend on it.
+
+    Parameters
+    ----------
+    budget : int
+        Maximum number of units of resource for all arms and runs together. Units are counted
+        once.
+
+    Notes
+    -----
+    Levels above the ``max_level`` of the problem are lowered to it. The policy stops when all
+    arms have reached it.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3 and section 3 (the "doubling trick").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import DoublingHalving, Problem
+    >>> policy = DoublingHalving(budget=24)
+    >>> state = policy.start(Problem(n_arms=4, max_level=100))
+    >>> limits = np.array([0.1, 0.7, 0.5, 0.9])
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     print(pulls.arm, pulls.level)
+    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    [0 1 2 3] [1 1 1 1]
+    [1 3] [3 3]
+    [0 2] [2 2]
+    [1 3] [6 6]
+    [0 2] [4 4]
+    >>> int(policy.recommend(state))
+    3
+    """
+
+    plays_levels: ClassVar[bool] = True
+    factor: ClassVar[float] = 3.0
+
+    budget: int
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the rungs of all runs as stages."""
+        return replace(super().plan(problem), ranks_by="level")
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        runs = self._runs(game)
+        rungs, n_splits = [rung for run in runs for rung in run], game.problem.max_repetitions or 1
+        game.stages = tuple(rungs)
+        levels = sorted({rung.level for rung in rungs})
+        mean = np.full((len(levels), *game.alive.shape), np.nan)  # at this level or the next
+        standing = np.zeros(game.alive.shape, dtype=np.int64)  # the level of each arm
+        is_over, has_winner = (np.zeros((len(standing), 1), dtype=bool) for _ in range(2))
+        for run in runs:  # budgets B, 2B, 4B, ...
+            game.alive = np.where(is_over, game.alive, ~game.has_failed)
+            n_kept = [rung.n_arms for rung in run[1:]] + [1]
+            for rung, n_next in zip(run, n_kept, strict=True):  # Fig. 3, for k = 0, 1, ...
+                goes_up = game.alive & (standing < rung.level)
+                cost = np.where(goes_up, rung.level - standing, 0) + standing
+                is_over |= cost.sum(axis=1, keepdims=True) > self.budget
+                if is_over.all():
+                    return
+                goes_up &= ~is_over
+                game.revives = ~is_over
+                game.enter_level(rung.level)
+                yield goes_up * n_splits
+                standing[goes_up] = rung.level
+                until = mean[: levels.index(rung.level) + 1]
+                until[...] = np.where(np.isnan(until), game.mean(), until)
+                value = np.where(game.has_failed, np.nan, until[-1])
+                kept = keep_best(value, game.alive, n_next)
+                game.alive = np.where(is_over, game.alive, kept)
+                # Recommend an arm of an incomplete run only if no winner is left.
+                stands = has_winner & ~np.take_along_axis(game.has_failed, game.best[:, None], 1)
+                decides = ~is_over & (~stands | (n_next == 1 and rung is run[-1]))
+                game.best = np.where(decides[:, 0], best_known(game.alive, value), game.best)
+                game.stage += 1
+            has_winner |= ~is_over & (game.best[:, np.newaxis] >= 0)
+
+    def _runs(self, game: Game) -> list[tuple[Round, ...]]:
+        """Return the rungs of all runs whose first rung fits into the budget."""
+        n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
+        if n_arms == 1:  # it is pulled once
+            return [(Round(1, low),)]
+        # The first of the budgets n, 2n, 4n, ... that trains every arm to the smallest level
+        n_rounds = (n_arms - 1).bit_length()
+        run_budget = n_arms << (n_rounds * low - 1).bit_length()
+        rungs = fixed_budget_rungs(n_arms, run_budget)
+        further = zip(rungs, pairwise((0, *(rung.level for rung in rungs))), strict=True)
+        least = sum(rung.n_arms * (level - below) for rung, (below, level) in further)
+        check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
+        runs: list[tuple[Round, ...]] = []
+        while n_arms * min(rungs[0].level, high) <= self.budget:
+            below = [rung for rung in rungs if rung.level < high]
+            runs.append((*below, *(Round(r.n_arms, high) for r in rungs[len(below) :][:1])))
+            if not below:
+                break
+            run_budget *= 2
+            rungs = fixed_budget_rungs(n_arms, run_budget)
+        return runs

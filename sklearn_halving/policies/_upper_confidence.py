@@ -16,16 +16,16 @@ from sklearn_halving._checks import NotNegative, check_between
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.bases._index_policy import (
-    ConfidentIndexPolicy,
-    IndexPolicy,
-    IndexState,
-)
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
     Confidence,
     Exploration,
     RewardRange,
     Tolerance,
+)
+from sklearn_halving.policies.bases._index_policy import (
+    ConfidentIndexPolicy,
+    IndexPolicy,
+    IndexState,
 )
 from sklearn_halving.policies.bases._ranking import (
     best_known,

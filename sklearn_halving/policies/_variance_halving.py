@@ -13,13 +13,13 @@ from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
+from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
     positive_weights,
 )
-from sklearn_halving.policies.bases._parameter_checks import Confidence, check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
     Game,
     PlannedPolicy,
@@ -27,13 +27,13 @@ from sklearn_halving.policies.bases._planned_pulls import (
     in_plans,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
-from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._noise_estimates import (
     DEFAULT_SHRINKAGE,
     Estimates,
     checked_variances,
     errors_in_play,
     estimate_arms,
+    is_clear,
     likelihood_of_leading,
     shrunk_variances,
 )

@@ -13,9 +13,13 @@
 `training_rows` choose rows. A new resource is a class with the methods of `Resource`.
 """
 
-from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
-from sklearn_halving.resources._of_parameter import Iterations, ParameterValue
-from sklearn_halving.resources._resolve import resolve_resource
+from sklearn_halving.resources._resources import (
+    FitTime,
+    Iterations,
+    ParameterValue,
+    PartialFit,
+    resolve_resource,
+)
 from sklearn_halving.resources._training_size import (
     TrainingSize,
     WholeFit,

@@ -18,18 +18,16 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     MOST_CANDIDATES,
-    grid_policy,
-    warn_of_candidates,
-)
-from sklearn_halving.search.preparing._levels import (
     choose_levels,
     full_level,
+    grid_policy,
     screening_levels,
+    warn_of_candidates,
 )
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
 from sklearn_halving.search.preparing._splits import (
     SearchSplits,

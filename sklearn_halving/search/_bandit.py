@@ -34,17 +34,18 @@ from sklearn_halving.search._parameters import (
     SharedParameters,
 )
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     MOST_CANDIDATES,
     N_OF_DISTRIBUTIONS,
     check_splits,
+    choose_levels,
     count_candidates,
     count_fits,
+    full_level,
     optional_resource,
     warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import choose_levels, full_level
-from sklearn_halving.search.preparing._setup import Setup, make_plan
+from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
@@ -394,7 +395,7 @@ class BanditSearchCV(BaseSearch):
         n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
-            check_splits(self, setup, self._least_n_fits(n_arms))
+            check_splits(self, n_arms, setup.splits.n_repetitions, self._least_n_fits(n_arms))
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
         with naming_n_fits(name, setup):

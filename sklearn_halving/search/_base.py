@@ -47,12 +47,13 @@ from sklearn_halving.search._parameters import (
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
-from sklearn_halving.search.preparing._plan import add_costs, plan_table
-from sklearn_halving.search.preparing._setup import (
+from sklearn_halving.search.preparing._plan import (
     Setup,
+    add_costs,
     check_rungs,
     make_candidates,
     make_plan,
+    plan_table,
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._leaderboard import make_leaderboard

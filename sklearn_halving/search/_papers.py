@@ -29,18 +29,20 @@ from sklearn_halving.search._parameters import (
     SharedParameters,
 )
 from sklearn_halving.search.preparing._candidates import check_candidates
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     N_OF_DISTRIBUTIONS,
+    Levels,
     check_splits,
+    choose_levels,
     count_candidates,
     count_fits,
+    full_level,
     grid_policy,
     optional_resource,
     warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import Levels, choose_levels, full_level
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits, streamed_splits
 
@@ -586,7 +588,7 @@ class VarianceHalvingSearchCV(BaseSearch):
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        check_splits(self, setup, least)
+        check_splits(self, n_arms, setup.splits.n_repetitions, least)
         return halving if n_arms > 1 else UniformAllocation(n_fits)
 
 
@@ -848,7 +850,7 @@ class BayesGapSearchCV(BaseSearch):
 
     def _policy(self, setup: Setup) -> Policy:
         n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
-        check_splits(self, setup, least=1)
+        check_splits(self, setup.n_candidates, setup.splits.n_repetitions, least=1)
         if setup.n_candidates == 1:
             return UniformAllocation(n_fits)
         return BayesGap(

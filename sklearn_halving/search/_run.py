@@ -24,14 +24,13 @@ from sklearn_halving.policies._protocol import (
     StopsEarly,
 )
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.policies.bases._parameter_checks import is_outside
+from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
-from sklearn_halving.resources._of_parameter import is_number_of_rounds
+from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._candidates import Source
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
     warn_of_first_failures,

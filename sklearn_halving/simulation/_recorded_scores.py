@@ -13,9 +13,9 @@ import numpy.typing as npt
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import RewardRange
-from sklearn_halving.simulation._noisy_arms import StoresArrays, as_vector
+from sklearn_halving.policies.bases._base_policy import RewardRange
 from sklearn_halving.simulation._randomness import Randomness
+from sklearn_halving.simulation._synthetic_arms import StoresArrays, as_vector
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,12 +27,13 @@ from sklearn.model_selection import (
 from sklearn.utils import column_or_1d
 
 from sklearn_halving._typing import Params, Splitter
-from sklearn_halving.splits._draws import Rows, deal_groups
 from sklearn_halving.splits._stream import (
     RandomSource,
     RepeatedLearningTesting,
+    Rows,
     Split,
     SplitStream,
+    deal_groups,
     group_codes,
     has_classes,
     narrow,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sklearn_halving.policies import NO_ARM, BayesGap, Problem, Pulls
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
+from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 

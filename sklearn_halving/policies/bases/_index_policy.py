@@ -17,9 +17,8 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._broken_splits import BrokenSplits
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
+    BasePolicy,
     RewardRange,
     check_budget,
     is_outside,
@@ -28,6 +27,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
 )
 from sklearn_halving.policies.bases._ranking import (
     ArmStatistics,
+    BrokenSplits,
     any_of_each,
     best_known,
     largest_usable,

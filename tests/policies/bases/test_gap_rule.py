@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_halving.policies import BayesGap, Problem, Pulls
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_covariance import DenseCovariance, effective_n_arms
+from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 
 def correlated_arms() -> np.ndarray:

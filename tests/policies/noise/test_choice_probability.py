@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sklearn_halving.policies.noise._choice_probability import (
-    is_clear,
-    probability_of_best,
-)
 from sklearn_halving.policies.noise._noise_estimates import (
     fit_additive_model,
+    is_clear,
     noise_of_arms,
+    probability_of_best,
     standard_errors,
 )
 
