@@ -34,13 +34,19 @@ def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArr
 
 @dataclass
 class Weights:
-    """Memory of EXP3."""
+    """Memory of EXP3.
+
+    Parameters
+    ----------
+    log_weight : ndarray
+        Shape ``(n_problems, n_arms)``.
+    in_flight : list of tuple
+        Arm, repetition and probability of the pulls in flight, each of shape (n_problems,).
+    """
 
     log_weight: FloatArray
-    """Shape ``(n_problems, n_arms)``."""
     uniform_numbers: Iterator[FloatArray]
     in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
-    """Arm, repetition and probability of the pulls in flight, each of shape (n_problems,)."""
 
 
 @dataclass(frozen=True)

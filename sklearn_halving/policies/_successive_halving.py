@@ -77,16 +77,23 @@ def promotion_keys(
 
 
 class BracketPolicy(SeparateGames):
-    """Base class of policies that play brackets, which subclasses define."""
+    """Base class of policies that play brackets, which subclasses define.
+
+    Attributes
+    ----------
+    breaks_ties : bool
+        Whether `Problem.tie_break` decides which of several equal arms are promoted.
+    factor : Factor
+        Ratio of the levels of consecutive rungs.
+    select : Select
+        Which arms can be recommended: those at the largest level, or those of all rungs.
+    """
 
     order_free: ClassVar[bool] = True
     plays_levels: ClassVar[bool] = True
     breaks_ties: ClassVar[bool] = False
-    """Whether `Problem.tie_break` decides which of several equal arms are promoted."""
     factor: Factor = 3
-    """Ratio of the levels of consecutive rungs."""
     select: Select = "max_resources"
-    """Which arms can be recommended: those at the largest level, or those of all rungs."""
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
         """Return the planned brackets."""

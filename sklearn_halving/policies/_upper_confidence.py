@@ -77,10 +77,15 @@ class UCBE(IndexPolicy):
 
 @dataclass
 class _Phases:
-    """The phase of each problem, and the parameter a that was estimated at its start."""
+    """The phase of each problem, and the parameter a that was estimated at its start.
+
+    Parameters
+    ----------
+    ends : ndarray of int
+        Number of pulls at the end of each phase, shape ``(n_arms - 1,)``.
+    """
 
     ends: IntArray
-    """Number of pulls at the end of each phase, shape ``(n_arms - 1,)``."""
     phase: IntArray
     a: FloatArray
 

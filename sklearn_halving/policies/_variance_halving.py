@@ -59,15 +59,21 @@ class LikelihoodAllocation:
     """The allocation of `VarianceHalving` by the likelihood that an arm is the best.
 
     Its constants were chosen by simulation, see `examples/benchmarks/wrong_choices.py`.
+
+    Parameters
+    ----------
+    common_splits : bool
+        Whether arms are compared on common splits. In this case, a pull is only useful if a
+        rival is pulled on the same split, and the weights do not depend on the noise of an
+        arm.
+    shrinkage : float or None
+        Weight of the pooled variance in the variance of an arm, in degrees of freedom.
     """
 
     n_arms: int
     n_pulls: int
     common_splits: bool
-    """Whether arms are compared on common splits. In this case, a pull is only useful if a rival
-    is pulled on the same split, and the weights do not depend on the noise of an arm."""
     shrinkage: float | None
-    """Weight of the pooled variance in the variance of an arm, in degrees of freedom."""
 
     def stages(self, plans_per_stage: int) -> list[tuple[int, list[tuple[int, bool]]]]:
         """Return the number of contenders in each stage, and its plans as in `in_plans`.

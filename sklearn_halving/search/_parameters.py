@@ -163,12 +163,18 @@ class Reward:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The sources of randomness of a search."""
+    """The sources of randomness of a search.
+
+    Parameters
+    ----------
+    rng : numpy.random.RandomState
+        Draws candidates, the same as RandomizedSearchCV.
+    root : numpy.random.SeedSequence
+        Seed of the splits and the fits.
+    """
 
     rng: np.random.RandomState
-    """Draws candidates, the same as RandomizedSearchCV."""
     root: np.random.SeedSequence
-    """Seed of the splits and the fits."""
 
     @classmethod
     def of(cls, random_state: t.RandomState | None) -> Seeds:

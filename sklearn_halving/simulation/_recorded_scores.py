@@ -158,12 +158,17 @@ class RecordedScores(StoresArrays):
 
 @dataclass(frozen=True, eq=False)
 class Replays:
-    """Replays of recorded scores."""
+    """Replays of recorded scores.
+
+    Parameters
+    ----------
+    row : ndarray of int
+        Row of the scores of each arm. Shape ``(n_problems, n_arms)``.
+    """
 
     randomness: Randomness
     recorded: RecordedScores
     row: IntArray
-    """Row of the scores of each arm. Shape ``(n_problems, n_arms)``."""
 
     @cached_property
     def _columns(self) -> tuple[IntArray, IntArray]:

@@ -419,15 +419,22 @@ class LearningCurves(EnvironmentDefaults):
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Drawn curves."""
+    """Drawn curves.
+
+    Parameters
+    ----------
+    values : ndarray
+        Negative limits. Shape ``(n_problems, n_arms)``.
+    best_value : ndarray
+        Shape ``(n_problems,)``.
+    deviation : ndarray
+        The factor u of the envelope by which each loss exceeds its limit. Shape ``(n_problems,
+        n_arms)``.
+    """
 
     values: FloatArray
-    """Negative limits. Shape ``(n_problems, n_arms)``."""
     best_value: FloatArray
-    """Shape ``(n_problems,)``."""
     deviation: FloatArray
-    """The factor u of the envelope by which each loss exceeds its limit.
-    Shape ``(n_problems, n_arms)``."""
     envelope: Envelope
     candidate: None = None
 

@@ -138,23 +138,33 @@ def split_stream(
 
 @dataclass(frozen=True)
 class Reshuffles:
-    """Block m holds the splits of the m-th reshuffle."""
+    """Block m holds the splits of the m-th reshuffle.
+
+    Parameters
+    ----------
+    own : Splitter
+        The splitter of the user.
+    n_own : int
+        Number of blocks of its own splits; 0 if they differ between calls.
+    shuffled : Any
+        A splitter of one block, which is copied and given a ``random_state``.
+    seed : numpy.random.SeedSequence
+        The seed of the stream.
+    params : Params
+        Parameters of ``split``.
+    block_length : int
+        The number of splits of a block.
+    """
 
     own: Splitter
-    """The splitter of the user."""
     n_own: int
-    """Number of blocks of its own splits; 0 if they differ between calls."""
     shuffled: Any
-    """A splitter of one block, which is copied and given a ``random_state``."""
     seed: np.random.SeedSequence
-    """The seed of the stream."""
     # The data.
     X: object
     y: object
     params: Params
-    """Parameters of ``split``."""
     block_length: int
-    """The number of splits of a block."""
 
     def __call__(self, index: int) -> Sequence[Split]:
         """Return the splits of a reshuffle."""

@@ -141,15 +141,22 @@ class SerialExecutor:
 
 @dataclass
 class ChunkQueue:
-    """Jobs that wait for a worker."""
+    """Jobs that wait for a worker.
+
+    Parameters
+    ----------
+    max_chunks : int
+        Maximum number of chunks that are sent at a time.
+    waiting : deque[Job]
+        Jobs in the order of submission.
+    suspects : deque[Job]
+        Jobs that were lost because their worker died. One of them may have killed it, so they
+        are sent first and one at a time.
+    """
 
     max_chunks: int
-    """Maximum number of chunks that are sent at a time."""
     waiting: deque[Job] = field(default_factory=deque)
-    """Jobs in the order of submission."""
     suspects: deque[Job] = field(default_factory=deque)
-    """Jobs that were lost because their worker died. One of them may have killed it, so they are
-    sent first and one at a time."""
     _n_held: Counter[int] = field(default_factory=Counter)
     _last_level: int | None = None
     _seconds: dict[int, float] = field(default_factory=dict)

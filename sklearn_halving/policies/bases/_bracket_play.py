@@ -26,19 +26,28 @@ PromotionRule = Callable[[Sequence[int], FloatArray, FloatArray], list[Key]]
 
 @dataclass
 class RungPlay:
-    """A rung that arms enter, together or one after the other."""
+    """A rung that arms enter, together or one after the other.
+
+    Parameters
+    ----------
+    pulls : deque[Pull]
+        Pulls that are not yet requested.
+    groups : deque[Group]
+        Groups that are not yet judged, in the order in which they entered.
+    means : dict[int, float]
+        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
+    waiting : list[Key]
+        Heap of the judged arms that are not promoted and have not failed.
+    works : ndarray of bool
+        The splits on which an arm that is judged has a reward.
+    """
 
     plan: Round
     pulls: deque[Pull] = field(default_factory=deque)
-    """Pulls that are not yet requested."""
     groups: deque[Group] = field(default_factory=deque)
-    """Groups that are not yet judged, in the order in which they entered."""
     means: dict[int, float] = field(default_factory=dict)
-    """Maps arms that have all their rewards to the mean. NaN if one of them is NaN."""
     waiting: list[Key] = field(default_factory=list)
-    """Heap of the judged arms that are not promoted and have not failed."""
     works: BoolArray | bool = False
-    """The splits on which an arm that is judged has a reward."""
     # Number of arms that entered, and of those that are judged.
     n_entered: int = 0
     n_judged: int = 0
@@ -52,12 +61,17 @@ class RungPlay:
 
 @dataclass
 class Group:
-    """Arms that entered a rung together."""
+    """Arms that entered a rung together.
+
+    Parameters
+    ----------
+    n_left : int
+        Number of pulls without a reward.
+    """
 
     rung: RungPlay
     arms: list[int]
     n_left: int = 0
-    """Number of pulls without a reward."""
 
 
 @dataclass

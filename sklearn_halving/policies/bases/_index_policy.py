@@ -37,33 +37,47 @@ from sklearn_halving.policies.bases._ranking import (
 
 @dataclass
 class IndexState:
-    """State of an index policy."""
+    """State of an index policy.
+
+    Parameters
+    ----------
+    width : float
+        The largest minus the smallest possible reward, by which bounds are multiplied.
+    most_pulls : float
+        Maximum number of pulls of a problem; infinite if there is no maximum.
+    statistics : ArmStatistics
+        Statistics of the known rewards.
+    n_asked : ndarray of int
+        Number of pulls including pulls in flight, which is the next repetition of an arm.
+        Shape ``(n_problems, n_arms)``.
+    n_lost : ndarray of int
+        Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
+        n_arms)``.
+    splits : BrokenSplits
+        The splits on which nothing works.
+    is_open : ndarray of bool
+        Problems that are not finished. Shape ``(n_problems,)``.
+    is_decided : ndarray of bool
+        Problems that ended because of the stopping rule, or because no rival was left. Shape
+        ``(n_problems,)``.
+    is_outside : ndarray of bool
+        Problems with a reward outside of the range. Shape ``(n_problems,)``.
+    memory : Any
+        What a policy has to remember besides the statistics.
+    """
 
     problem: Problem
     batch_shape: Shape
     width: float
-    """The largest minus the smallest possible reward, by which bounds are multiplied."""
     most_pulls: float
-    """Maximum number of pulls of a problem; infinite if there is no maximum."""
     statistics: ArmStatistics = field(init=False)
-    """Statistics of the known rewards."""
     n_asked: IntArray = field(init=False)
-    """Number of pulls including pulls in flight, which is the next repetition of an arm.
-    Shape ``(n_problems, n_arms)``."""
     n_lost: IntArray = field(init=False)
-    """Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
-    n_arms)``."""
     splits: BrokenSplits = field(init=False)
-    """The splits on which nothing works."""
     is_open: BoolArray = field(init=False)
-    """Problems that are not finished. Shape ``(n_problems,)``."""
     is_decided: BoolArray = field(init=False)
-    """Problems that ended because of the stopping rule, or because no rival was left.
-    Shape ``(n_problems,)``."""
     is_outside: BoolArray = field(init=False)
-    """Problems with a reward outside of the range. Shape ``(n_problems,)``."""
     memory: Any = None
-    """What a policy has to remember besides the statistics."""
 
     def __post_init__(self) -> None:
         """Start without rewards."""
@@ -126,14 +140,20 @@ class IndexPolicy(BasePolicy):
 
     Each request returns one pull per problem, so that a simulation knows each reward before the
     next decision. Further requests before the reward is known take pulls in flight into account.
+
+    Attributes
+    ----------
+    n_first : int
+        Number of pulls that an arm needs before it has an index.
+    budget : Literal['n_pulls', 'max_pulls']
+        The field with the maximum number of pulls; ``max_pulls`` may be None.
+    goes_on_when_decided : bool
+        Whether an arm without rivals is still pulled, to collect rewards.
     """
 
     n_first: ClassVar[int] = 1
-    """Number of pulls that an arm needs before it has an index."""
     budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
-    """The field with the maximum number of pulls; ``max_pulls`` may be None."""
     goes_on_when_decided: ClassVar[bool] = False
-    """Whether an arm without rivals is still pulled, to collect rewards."""
 
     reward_range: RewardRange | None
 

@@ -181,6 +181,15 @@ class ArmStatistics:
     The sum is stored instead of the mean, because sums of scores are often exact. Equal arms are
     then tied.
 
+    Parameters
+    ----------
+    n_pulls : ndarray of int
+        Shape ``(*batch, n_arms)``.
+    reward_sum : ndarray
+        Shape ``(*batch, n_arms)``.
+    squared_deviation_sum : ndarray
+        Sum of the squared deviations from the mean of the arm. Shape ``(*batch, n_arms)``.
+
     Examples
     --------
     >>> import numpy as np
@@ -192,11 +201,8 @@ class ArmStatistics:
     """
 
     n_pulls: IntArray
-    """Shape ``(*batch, n_arms)``."""
     reward_sum: FloatArray
-    """Shape ``(*batch, n_arms)``."""
     squared_deviation_sum: FloatArray
-    """Sum of the squared deviations from the mean of the arm. Shape ``(*batch, n_arms)``."""
 
     @classmethod
     def zeros(cls, shape: Shape) -> ArmStatistics:

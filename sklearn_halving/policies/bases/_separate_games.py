@@ -47,12 +47,17 @@ class Game(Protocol):
 
 @dataclass
 class SeparateState:
-    """State of a batch of games."""
+    """State of a batch of games.
+
+    Parameters
+    ----------
+    games : list[Game]
+        One for each problem, in row-major order.
+    """
 
     n_arms: int
     batch_shape: Shape
     games: list[Game]
-    """One for each problem, in row-major order."""
 
 
 class SeparateGames(BasePolicy):

@@ -26,16 +26,23 @@ half of the arms. Rewards of diverged models would dominate the estimates of the
 
 
 class Estimates(NamedTuple):
-    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum."""
+    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum.
+
+    Parameters
+    ----------
+    mean : ndarray
+        NaN for an arm without a reward. Shape ``(*batch, n_arms)``.
+    squares : ndarray
+        In the additive model, the effects of the arm and of the splits are subtracted from
+        rewards. Shape ``(*batch, n_arms)``.
+    freedom : ndarray
+        Exact if all arms have the same splits, and approximate otherwise. Shape ``(*batch,
+        n_arms)``.
+    """
 
     mean: FloatArray
-    """NaN for an arm without a reward. Shape ``(*batch, n_arms)``."""
     squares: FloatArray
-    """In the additive model, the effects of the arm and of the splits are subtracted from rewards.
-    Shape ``(*batch, n_arms)``."""
     freedom: FloatArray
-    """Exact if all arms have the same splits, and approximate otherwise.
-    Shape ``(*batch, n_arms)``."""
 
 
 def fit_additive_model(rewards: FloatArray, observed: BoolArray) -> Estimates:

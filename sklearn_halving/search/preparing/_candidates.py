@@ -94,21 +94,30 @@ class LazyCandidates:
 
 @dataclass
 class CandidateSource:
-    """Creates the candidates of a growing policy by a sampler, after the initial ones."""
+    """Creates the candidates of a growing policy by a sampler, after the initial ones.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Creates the candidates.
+    told : Told
+        The candidates so far and their scores.
+    seed : list[int]
+        Seed of the sampler. It is combined with the number of the group.
+    initial : Sequence[Params]
+        The first candidates.
+    n_groups : int
+        Number of groups so far.
+    """
 
     sampler: Sampler
-    """Creates the candidates."""
     told: Told
-    """The candidates so far and their scores."""
     seed: list[int]
-    """Seed of the sampler. It is combined with the number of the group."""
     initial: Sequence[Params]
-    """The first candidates."""
     # The policy and its state, from the start of the search on.
     policy: Any = None
     state: Any = None
     n_groups: int = 0
-    """Number of groups so far."""
 
     @classmethod
     def over(

@@ -28,13 +28,18 @@ SCREENED = 3
 
 @dataclass(frozen=True)
 class Levels:
-    """The range of levels of a search."""
+    """The range of levels of a search.
+
+    Parameters
+    ----------
+    n_eliminations : int or None
+        Number of eliminations between them; None for as many as are possible.
+    """
 
     # Level of the first rung of the widest bracket, and level of the last rung of all brackets.
     smallest: int
     largest: int
     n_eliminations: int | None = None
-    """Number of eliminations between them; None for as many as are possible."""
 
 
 def full_level(

@@ -34,30 +34,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that is known before the policy is created."""
+    """Everything that is known before the policy is created.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Data, scorers and routed parameters.
+    space : SearchSpace
+        The search space, from which candidates are drawn.
+    resource : Resource
+        The resource, which defines the meaning of a level.
+    splits : SearchSplits
+        The splits, and what is known about them before the first fit.
+    levels : Levels
+        The range of levels.
+    n_candidates : int
+        Maximum number of candidates. Brackets have their own.
+    n_fits : int or None
+        Maximum number of fits, if there is one. Brackets have their own.
+    sampler : Sampler or None
+        The sampler that creates candidates during the search, if one does.
+    is_endless : bool
+        Whether loops of brackets are played until the time is over.
+    reward_range : tuple[float, float] or None
+        The range of the score that guides the search, if it is known.
+    drawn : Sequence[Params]
+        Candidates that must be known before the policy is created.
+    """
 
     inputs: Inputs
-    """Data, scorers and routed parameters."""
     space: SearchSpace
-    """The search space, from which candidates are drawn."""
     resource: Resource
-    """The resource, which defines the meaning of a level."""
     splits: SearchSplits
-    """The splits, and what is known about them before the first fit."""
     levels: Levels
-    """The range of levels."""
     n_candidates: int = 1
-    """Maximum number of candidates. Brackets have their own."""
     n_fits: int | None = None
-    """Maximum number of fits, if there is one. Brackets have their own."""
     sampler: Sampler | None = None
-    """The sampler that creates candidates during the search, if one does."""
     is_endless: bool = False
-    """Whether loops of brackets are played until the time is over."""
     reward_range: tuple[float, float] | None = None
-    """The range of the score that guides the search, if it is known."""
     drawn: Sequence[Params] = ()
-    """Candidates that must be known before the policy is created."""
 
 
 def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
@@ -136,19 +151,28 @@ def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> N
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The plan of a search, before its first pull."""
+    """The plan of a search, before its first pull.
+
+    Parameters
+    ----------
+    problem : Problem
+        Numbers of candidates and splits, and the range of levels.
+    of_policy : Plan
+        The brackets and rounds. With rungs, the result table has one row for each candidate
+        and level, and otherwise one row for each candidate.
+    makes_candidates : bool
+        Whether candidates are created during the search, which may end before all are created.
+    uses_time : bool
+        Whether the policy plans by the measured times of its pulls.
+    is_endless : bool
+        Whether loops of brackets are played until the time is over.
+    """
 
     problem: Problem
-    """Numbers of candidates and splits, and the range of levels."""
     of_policy: Plan
-    """The brackets and rounds. With rungs, the result table has one row for each candidate and
-    level, and otherwise one row for each candidate."""
     makes_candidates: bool = False
-    """Whether candidates are created during the search, which may end before all are created."""
     uses_time: bool = False
-    """Whether the policy plans by the measured times of its pulls."""
     is_endless: bool = False
-    """Whether loops of brackets are played until the time is over."""
 
     @property
     def brackets(self) -> tuple[Bracket, ...]:
