@@ -20,7 +20,7 @@ from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Para
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._resource import Resource
 from sklearn_halving.splits import SplitStream
 from sklearn_halving.splits._stream import narrow
 

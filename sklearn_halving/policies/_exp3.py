@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving._checks import Share
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
@@ -21,6 +21,7 @@ from sklearn_halving.policies.bases._ranking import (
     sum_of_each,
     usable_or_first,
 )
+from sklearn_halving.policies.bases._separate_games import generators_of
 
 N_DRAWN = 256
 """Random numbers that are drawn at a time for each problem, which is faster than one by one."""

@@ -13,6 +13,7 @@
 `training_rows` choose rows. A new resource is a class with the methods of `Resource`.
 """
 
+from sklearn_halving.resources._resource import Resource
 from sklearn_halving.resources._resources import (
     FitTime,
     Iterations,
@@ -27,7 +28,6 @@ from sklearn_halving.resources._training_size import (
     subset_order,
     training_rows,
 )
-from sklearn_halving.resources._types import Resource
 
 __all__ = [
     "FitTime",

@@ -24,7 +24,11 @@ from sklearn_halving.resources._boosters import (
     adds_trees_exactly,
     boosting_library,
 )
-from sklearn_halving.resources._fitting import (
+from sklearn_halving.resources._resource import (
+    ContinuedResource,
+    LevelRange,
+    Rescale,
+    Resource,
     SplitData,
     check_not_searched,
     check_parameter,
@@ -43,7 +47,6 @@ from sklearn_halving.resources._fitting import (
     to_last_step,
 )
 from sklearn_halving.resources._training_size import TrainingSize
-from sklearn_halving.resources._types import ContinuedResource, LevelRange, Rescale, Resource
 
 Way = Literal["total", "remaining", "add trees", "refit"]
 

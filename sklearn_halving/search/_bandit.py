@@ -13,15 +13,9 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._protocol import (
-    ChoosesPoints,
-    GrowsArms,
-    Policy,
-    plays_levels,
-    uses_time,
-)
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import check_policy
+from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels, uses_time
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of

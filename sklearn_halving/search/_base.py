@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._typing import Params
@@ -231,6 +232,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _make_task(self, run: Run, callbacks: CallbackTree) -> EvaluationTask:
         """Return all that the workers get."""
         setup, inputs = run.setup, run.setup.inputs
+        # If the resource is time, it includes the steps of each fit.
+        caches = type(self.estimator) is Pipeline and not isinstance(setup.resource, FitTime)
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
@@ -250,8 +253,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             config=get_config(),
             caller=self if callbacks.is_watched else None,
             held_out=setup.splits.held_out,
-            # If the resource is time, it includes the steps of each fit.
-            step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),
+            step_cache=StepCache() if caches else None,
         )
 
     def _pull(

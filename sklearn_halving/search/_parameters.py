@@ -28,7 +28,7 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
-from sklearn_halving.resources._fitting import suggestion
+from sklearn_halving.resources._resource import suggestion
 
 COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
 POSITIVE = Interval(Real, 0, None, closed="neither")

@@ -31,6 +31,7 @@ from sklearn_halving._unstable_joblib import (
     start_on_loop,
 )
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._threads import FIT_THREADS, fit_threads
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _limits, _worker
@@ -72,7 +73,8 @@ def open_executor(
     ValueError
         If the platform does not support a limit.
     """
-    _limits.check_limits(limits)
+    if limits != NO_LIMITS:
+        _limits.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         n_threads = session.threads_of_fit(FIT_THREADS.get())
@@ -127,7 +129,7 @@ class SerialExecutor:
             return []
         job = self._queue.popleft()
         if not self._packed:
-            return [_worker.evaluate_with_model(self._task, job)]
+            return [evaluate(self._task, job)]
         chunk = _worker.packed_chunk(self._task, [job])
         (done,) = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
         if isinstance(done, Exception):
@@ -135,8 +137,9 @@ class SerialExecutor:
         return [done]
 
     def close(self) -> None:
-        """Kill the process of the fits."""
-        _limits.PROCESSES.close(self._token)
+        """Kill the process of the fits, if there is one."""
+        if self._packed:
+            _limits.PROCESSES.close(self._token)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from sklearn_halving._checks import (
 )
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.policies._protocol import PlaysLevels, Policy, UsesTime
 from sklearn_halving.policies._types import Problem
 
 DEFAULT_WINDOW = 8
@@ -44,6 +44,16 @@ def pull_window(policy: Policy, plan: Plan) -> int | None:
     if plan.window is not None or policy.order_free:
         return plan.window
     return default_window(plan.max_pulls)
+
+
+def plays_levels(policy: object) -> bool:
+    """Return whether a policy may pull below the largest level."""
+    return isinstance(policy, PlaysLevels) and policy.plays_levels
+
+
+def uses_time(policy: object) -> bool:
+    """Return whether a policy plans by the measured times of its pulls."""
+    return isinstance(policy, UsesTime) and policy.uses_time
 
 
 class BasePolicy(CheckedFields, Policy):

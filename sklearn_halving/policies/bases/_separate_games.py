@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -17,12 +18,21 @@ from sklearn_halving.policies._arrays import (
     IntArray,
     Seed,
     Shape,
-    generators_of,
 )
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._ranking import BrokenSplits
+
+
+def generators_of(seed: Seed, batch_shape: Shape) -> list[np.random.Generator]:
+    """Return a generator for each problem, so that its results do not depend on the batch."""
+    root = seed or np.random.SeedSequence()
+    keys = [root.spawn_key]
+    if batch_shape:
+        keys = [(*root.spawn_key, i) for i in range(prod(batch_shape))]
+    seeds = [np.random.SeedSequence(root.entropy, spawn_key=key) for key in keys]
+    return [np.random.default_rng(own) for own in seeds]
 
 
 class Game(Protocol):

@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._plan import Bracket, Plan, Round
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, uses_time
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem
+from sklearn_halving.policies.bases._base_policy import uses_time
 from sklearn_halving.resources import Iterations, Resource, WholeFit
-from sklearn_halving.resources._types import ContinuedResource, check_rescaled_names
+from sklearn_halving.resources._resource import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._parameters import Inputs
 from sklearn_halving.search.preparing._candidates import (

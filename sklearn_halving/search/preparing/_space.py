@@ -20,7 +20,7 @@ from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._fitting import listed
+from sklearn_halving.resources._resource import listed
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import (
     MAX_CHOICES,

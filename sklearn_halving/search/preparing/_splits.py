@@ -28,7 +28,7 @@ from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import Inputs, SharedParameters
 from sklearn_halving.splits import split_stream
-from sklearn_halving.splits._split_stream import check_groups, listed_splits
+from sklearn_halving.splits._stream import check_groups, listed_splits
 
 MIN_PER_CLASS = 6
 """Minimum number of rows of each class and label in a training subset. Five-fold cross-validation
