@@ -155,11 +155,6 @@ class Plan:
         """Total number of arms of all brackets."""
         return self._first_arms[-1]
 
-    @property
-    def largest_round(self) -> int:
-        """Maximum number of pulls of a round without rungs; 0 if it is not known."""
-        return max((stage.most_pulls or 0 for stage in self.brackets[0].rounds), default=0)
-
     def n_pulls(self, max_repetitions: int | None) -> int | None:
         """Return the maximum number of pulls, given the number of splits; None if unknown."""
         rounds = [each for bracket in self.brackets for each in bracket.rounds]

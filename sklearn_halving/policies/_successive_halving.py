@@ -699,10 +699,6 @@ class AsynchronousBrackets(BracketPolicy):
         """Return the planned brackets."""
         return self.brackets.plan(problem)
 
-    def order_of_play(self, plan: Plan) -> Sequence[int]:
-        """Return the indices of the brackets in the order in which they are started."""
-        return self.brackets.order_of_play(plan)
-
     def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
         game = self.brackets._new_game(problem, rng)
         game.is_gradual = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -174,9 +174,9 @@ class Run:
         has_checkpoint = self.checkpoint.journal is not None
         return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
 
-    @property
+    @cached_property
     def outcomes(self) -> list[Outcome]:
-        """All outcomes, sorted by pull, so that sums do not depend on which returned first."""
+        """All outcomes at the end, sorted by pull, so that sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
 
     @property

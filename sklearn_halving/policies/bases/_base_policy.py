@@ -56,7 +56,7 @@ def uses_time(policy: object) -> bool:
     return isinstance(policy, UsesTime) and policy.uses_time
 
 
-class BasePolicy(CheckedFields, Policy):
+class BasePolicy(CheckedFields):
     """Base class of policies, whose plan is a single round without a maximum.
 
     To write your own policy, inherit from this class and write the methods of `Policy`. A class
@@ -88,20 +88,12 @@ def check_policy(given: Any) -> Policy:
     """Return the policy; raise TypeError if it is a class, or if a method is missing."""
     is_class = isinstance(given, type)
     required = [name for name in ("order_free", *vars(Policy)) if not name.startswith("_")]
-    missing = [name for name in required if _is_missing(given, name)]
+    missing = [name for name in required if not hasattr(given, name)]
     if is_class or missing:
         what = f"the class {given.__name__}" if is_class else f"{given!r}, without {missing[0]}"
         raise TypeError(f"policy must be an object with the methods of Policy, got {what}.")
     policy: Policy = given
     return policy
-
-
-def _is_missing(given: object, name: str) -> bool:
-    if not hasattr(given, name):
-        return True
-    # Methods that a subclass of BasePolicy does not define have the empty body of the protocol.
-    without_body = getattr(Policy, name, None)
-    return without_body is not None and getattr(given, name) == without_body.__get__(given)
 
 
 def check_budget(name: str, value: float, least: int, why: str) -> None:
