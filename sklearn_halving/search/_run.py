@@ -176,7 +176,7 @@ class Run:
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
-        """All outcomes at the end, sorted by pull, so that sums do not depend on which returned first."""
+        """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
 
     @property
