@@ -264,8 +264,7 @@ class AdaptiveSearchCV(BaseSearch):
         for name in ("sampler", "fits_in_flight"):
             self._require_none(name, "for a grid without a budget, whose candidates all start")
         splits = fixed_splits(self, inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = choose_levels(limits, self.estimator, resource, splits)
+        levels = choose_levels(self, resource, splits)
         return Setup(inputs, space, resource, splits, levels)
 
     def _budget_setup(
@@ -287,7 +286,7 @@ class AdaptiveSearchCV(BaseSearch):
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
             )
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
         n_splits = splits.n_repetitions
         if n_most == space.size and n_splits is not None and n_most * n_splits <= n_fits:
@@ -301,8 +300,7 @@ class AdaptiveSearchCV(BaseSearch):
         """Return the setup of a time budget."""
         self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = screening_levels(limits, self.estimator, resource, splits)
+        levels = screening_levels(self, resource, splits)
         wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
         n_most = min(n for n in wanted if n is not None)
         sampler = resolve_sampler(self.sampler)

@@ -309,10 +309,9 @@ class BanditSearchCV(BaseSearch):
         is_lazy = grows or creates_points
         make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
         splits = make_splits(self, inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         if has_levels:
-            levels = choose_levels(limits, self.estimator, resource, splits, self.policy.factor)
+            levels = choose_levels(self, resource, splits, self.policy.factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:

@@ -277,8 +277,7 @@ class HyperbandSearchCV(BaseSearch):
         warn_of_candidates(self, space)
         splits = fixed_splits(self, inputs, resource)
         factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
-        limits = self.min_resources, self.max_resources
-        levels = choose_levels(limits, self.estimator, resource, splits, factor)
+        levels = choose_levels(self, resource, splits, factor)
         is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
         return Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
 
@@ -565,7 +564,7 @@ class VarianceHalvingSearchCV(BaseSearch):
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
         least = VarianceHalving(1, self.allocation).least_n_pulls
         n_arms = count_candidates(self, space, least, of_a_drawn)
@@ -819,7 +818,7 @@ class BayesGapSearchCV(BaseSearch):
         space = search_space(self, resource, inputs)
         warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         n_arms = self._count_drawn(space)
         n_fits = self._count_fits(n_arms, splits)
         drawn = self._draw(space, n_arms, inputs.seeds.rng)

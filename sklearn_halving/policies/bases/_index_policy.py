@@ -8,7 +8,6 @@ is a row, and arrays have shape ``(n_problems, n_arms)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any, ClassVar, Literal
 
@@ -35,11 +34,10 @@ from sklearn_halving.policies.bases._ranking import (
 )
 
 
-@dataclass
 class IndexState:
     """State of an index policy.
 
-    Parameters
+    Attributes
     ----------
     width : float
         The largest minus the smallest possible reward, by which bounds are multiplied.
@@ -66,26 +64,15 @@ class IndexState:
         What a policy has to remember besides the statistics.
     """
 
-    problem: Problem
-    batch_shape: Shape
-    width: float
-    most_pulls: float
-    statistics: ArmStatistics = field(init=False)
-    n_asked: IntArray = field(init=False)
-    n_lost: IntArray = field(init=False)
-    splits: BrokenSplits = field(init=False)
-    is_open: BoolArray = field(init=False)
-    is_decided: BoolArray = field(init=False)
-    is_outside: BoolArray = field(init=False)
-    memory: Any = None
-
-    def __post_init__(self) -> None:
-        """Start without rewards."""
-        shape = prod(self.batch_shape), self.problem.n_arms
+    def __init__(self, problem: Problem, batch_shape: Shape, width: float, most: float) -> None:
+        self.problem, self.batch_shape = problem, batch_shape
+        self.width, self.most_pulls = width, most
+        shape = prod(batch_shape), problem.n_arms
         self.statistics, self.splits = ArmStatistics.zeros(shape), BrokenSplits(shape[0])
         self.n_asked, self.n_lost = np.zeros((2, *shape), dtype=np.int64)
         self.is_open = np.ones(shape[0], dtype=bool)
         self.is_decided, self.is_outside = np.zeros((2, shape[0]), dtype=bool)
+        self.memory: Any = None
 
     @property
     def rows(self) -> IntArray:

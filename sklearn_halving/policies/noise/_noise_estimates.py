@@ -299,7 +299,7 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
 
 def errors_in_play(
-    game: Game, known: FloatArray | None, shrinkage: float, overlap: float
+    game: Game, known: FloatArray | None, overlap: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return means and standard errors of the arms in play, and which problems are ready.
 
@@ -310,7 +310,7 @@ def errors_in_play(
     ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:
-        variance = shrunk_variances(estimates, alive, shrinkage)
+        variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
         ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
     error = standard_errors(n_pulls, variance, overlap)
     if known is None:

@@ -184,21 +184,9 @@ def spread_places(n_most: int, n_places: int) -> IntArray:
     return np.unique((np.arange(n_most) * golden % 1 * n_places).astype(int))
 
 
-@dataclass(frozen=True, eq=False)
-class IndependentCovariance:
-    """The covariance of independent arms."""
-
-    diagonal: FloatArray = field(repr=False)
-
-    def column(self, arm: int) -> FloatArray:
-        """Return the variance at the place of the arm, and zeros elsewhere."""
-        column = np.zeros(len(self.diagonal))
-        column[arm] = self.diagonal[arm]
-        return column
-
-    def squared_norm(self) -> float:
-        """Return the sum of all squared variances."""
-        return float(np.square(self.diagonal).sum())
+def _are_same(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the kernel of independent arms, whose points are their numbers."""
+    return (points == others.T).astype(np.float64)
 
 
 def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) -> ArmCovariance:
@@ -218,7 +206,8 @@ def as_arm_covariance(covariance: npt.ArrayLike | ArmCovariance, n_arms: int) ->
     """
     prior: ArmCovariance
     if covariance is None:
-        prior = IndependentCovariance(np.ones(n_arms))
+        numbers = np.arange(n_arms, dtype=np.float64)[:, np.newaxis]
+        prior = KernelCovariance(_are_same, numbers, np.ones(n_arms))
     elif isinstance(covariance, ArmCovariance):
         prior = covariance
     else:

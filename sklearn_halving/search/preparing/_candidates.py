@@ -119,14 +119,6 @@ class CandidateSource:
     state: Any = None
     n_groups: int = 0
 
-    @classmethod
-    def over(
-        cls, space: SearchSpace, sampler: Sampler, rng: np.random.RandomState
-    ) -> CandidateSource:
-        """Return the source for a search space, with a seed from a generator."""
-        seed = rng.randint(2**31 - 1, size=4).tolist()
-        return cls(sampler, Told(Space.of(space.distributions)), seed, space.initial)
-
     def examples(self) -> list[Params]:
         """Return the initial candidates, random ones, and a proposal without scores."""
         trial, space = np.random.default_rng(0), self.told.space
@@ -193,5 +185,7 @@ def make_source(
     if isinstance(policy, ChoosesPoints):
         return PointSource(Space.of(space.distributions))
     if isinstance(policy, GrowsArms):
-        return CandidateSource.over(space, sampler or RandomSampler(), rng)
+        seed = rng.randint(2**31 - 1, size=4).tolist()
+        told = Told(Space.of(space.distributions))
+        return CandidateSource(sampler or RandomSampler(), told, seed, space.initial)
     return None

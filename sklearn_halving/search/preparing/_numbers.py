@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_halving._typing import Estimator
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
@@ -42,96 +41,19 @@ class Levels:
     n_eliminations: int | None = None
 
 
-def full_level(
-    max_resources: float | str | None,
-    estimator: Estimator,
-    resource: Resource,
-    splits: SearchSplits,
-) -> Levels:
+def full_level(search: Any, resource: Resource, splits: SearchSplits) -> Levels:
     """Return the largest level as the only one; raise if it is not possible."""
-    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    amount = _amount_of("max_resources", max_resources, resource)
-    level = _largest_level(amount, resource, smallest, largest)
-    return Levels(level, level)
-
-
-def choose_levels(
-    limits: tuple[float | str | None, float | str | None],
-    estimator: Estimator,
-    resource: Resource,
-    splits: SearchSplits,
-    factor: float | None = None,
-) -> Levels:
-    """Return the smallest and the largest level; raise if the requested ones are not possible.
-
-    Parameters
-    ----------
-    limits : (float, str or None) and (float, str or None)
-        ``min_resources`` and ``max_resources``, which are amounts. For seconds, text such as
-        ``"10s"`` is allowed.
-    estimator : estimator object
-    resource : Resource
-        The resource, which defines the meaning of a level.
-    splits : SearchSplits
-        The splits, of which the smallest training fold limits the levels.
-    factor : float or None, default=None
-        Determines the number of eliminations between the two levels if ``min_resources`` is None.
-        If None, the policy chooses the levels.
-    """
-    smallest, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    max_level = full_level(limits[1], estimator, resource, splits).largest
-    min_resources = _amount_of("min_resources", limits[0], resource)
-    if min_resources is None:
-        if factor is None:
-            return Levels(min(smallest, max_level), max_level)
-        floor = splits.early.row_floors(max_level)[0] if resource.subsamples_rows else 1
-        return _automatic_levels(resource, max(smallest, floor), max_level, factor)
-    min_level = _level_of("min_resources", min_resources, resource)
-    if min_level > max_level:
+    smallest, largest = _level_range(search, resource, splits)
+    amount = search.max_resources
+    level = _level("max_resources", amount, resource)
+    if level is None and largest < 1:
         raise ValueError(
-            f"min_resources={min_resources} must be at most max_resources="
-            f"{resource.to_amount(max_level)}. Lower min_resources, or leave it out."
+            f"max_resources must be a number for resource={resource.name!r}, which has no "
+            "largest amount; got None."
         )
-    if min_level < smallest:
-        raise ValueError(
-            f"min_resources={min_resources} is too small: a training subset needs at least "
-            f"{smallest} rows to contain enough of every class or label. Leave min_resources out, "
-            f"or use at least {smallest}."
-        )
-    return Levels(min_level, max_level)
-
-
-def screening_levels(
-    limits: tuple[float | str | None, float | str | None],
-    estimator: Estimator,
-    resource: Resource,
-    splits: SearchSplits,
-) -> Levels:
-    """Return a small level for a first look at candidates, and the largest.
-
-    If ``min_resources`` is None, the small one is a ninth of the largest, but at least as large as
-    the deep rungs of a grid. Both are the same if that is more than a third.
-    """
-    if limits[0] is not None:
-        return choose_levels(limits, estimator, resource, splits)
-    top = full_level(limits[1], estimator, resource, splits).largest
-    least, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
-    smallest = max(least, *floors, math.ceil(top / SCREENED**2))
-    return Levels(smallest if smallest * SCREENED <= top else top, top)
-
-
-def _largest_level(amount: float | None, resource: Resource, smallest: int, largest: int) -> int:
-    """Return the level of ``max_resources``, given the range of levels that is possible."""
-    if amount is None:
-        if largest < 1:
-            raise ValueError(
-                f"max_resources must be a number for resource={resource.name!r}, which has no "
-                "largest amount; got None."
-            )
-        return largest
-    level = _level_of("max_resources", amount, resource)
-    if resource.subsamples_rows and level < smallest and level < largest:
+    if level is None:
+        return Levels(largest, largest)
+    if resource.subsamples_rows and level < min(smallest, largest):
         raise ValueError(
             f"max_resources={amount} is too small: a training subset needs at least "
             f"{smallest} rows to contain enough of every class or label. Leave max_resources out "
@@ -142,23 +64,69 @@ def _largest_level(amount: float | None, resource: Resource, smallest: int, larg
             f"max_resources={amount} is more than the {largest} rows of the smallest "
             "training fold. Leave max_resources out for all rows."
         )
-    return level
+    return Levels(level, level)
 
 
-def _amount_of(name: str, amount: float | str | None, resource: Resource) -> float | None:
-    """Return an amount as a number, or None; raise for text that is not a time."""
-    if not isinstance(amount, str):
-        return amount
-    if isinstance(resource, FitTime):
-        return read_seconds(name, amount)
-    raise ValueError(
-        f"{name} must be None or a number for resource={resource.name!r}; got {amount!r}. Only "
-        "resource='fit_time' also takes text with a unit, such as '10s'."
-    )
+def choose_levels(
+    search: Any, resource: Resource, splits: SearchSplits, factor: float | None = None
+) -> Levels:
+    """Return the smallest and the largest level; raise if the requested ones are not possible.
+
+    ``factor`` determines the number of eliminations between the two levels if ``min_resources`` is
+    None. If it is None, the policy chooses the levels.
+    """
+    smallest, _ = _level_range(search, resource, splits)
+    max_level = full_level(search, resource, splits).largest
+    amount = search.min_resources
+    min_level = _level("min_resources", amount, resource)
+    if min_level is None:
+        if factor is None:
+            return Levels(min(smallest, max_level), max_level)
+        floor = splits.early.row_floors(max_level)[0] if resource.subsamples_rows else 1
+        return _automatic_levels(resource, max(smallest, floor), max_level, factor)
+    if min_level > max_level:
+        raise ValueError(
+            f"min_resources={amount} must be at most max_resources="
+            f"{resource.to_amount(max_level)}. Lower min_resources, or leave it out."
+        )
+    if min_level < smallest:
+        raise ValueError(
+            f"min_resources={amount} is too small: a training subset needs at least "
+            f"{smallest} rows to contain enough of every class or label. Leave min_resources out, "
+            f"or use at least {smallest}."
+        )
+    return Levels(min_level, max_level)
 
 
-def _level_of(name: str, amount: float, resource: Resource) -> int:
-    """Return the level of an amount; raise if it is not possible."""
+def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> Levels:
+    """Return a small level for a first look at candidates, and the largest.
+
+    If ``min_resources`` is None, the small one is a ninth of the largest, but at least as large as
+    the deep rungs of a grid. Both are the same if that is more than a third.
+    """
+    if search.min_resources is not None:
+        return choose_levels(search, resource, splits)
+    top = full_level(search, resource, splits).largest
+    floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
+    least = _level_range(search, resource, splits)[0]
+    smallest = max(least, *floors, math.ceil(top / SCREENED**2))
+    return Levels(smallest if smallest * SCREENED <= top else top, top)
+
+
+def _level_range(search: Any, resource: Resource, splits: SearchSplits) -> tuple[int, int]:
+    return resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
+
+
+def _level(name: str, amount: float | str | None, resource: Resource) -> int | None:
+    """Return the level of an amount, or None; raise if it is not possible."""
+    if isinstance(amount, str) and not isinstance(resource, FitTime):
+        raise ValueError(
+            f"{name} must be None or a number for resource={resource.name!r}; got {amount!r}. "
+            "Only resource='fit_time' also takes text with a unit, such as '10s'."
+        )
+    amount = read_seconds(name, amount)
+    if amount is None:
+        return None
     # The number of rows is limited by the training fold, which is checked separately.
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
