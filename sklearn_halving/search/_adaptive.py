@@ -25,7 +25,6 @@ from sklearn_halving.search.preparing._numbers import (
     full_level,
     grid_policy,
     screening_levels,
-    warn_of_candidates,
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
@@ -208,7 +207,7 @@ class AdaptiveSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     def __init__(
@@ -243,16 +242,12 @@ class AdaptiveSearchCV(BaseSearch):
     sampler: Any
     n_fits: int | None
     n_fits_left_: int | None
-    n_candidates: int | None
     fits_in_flight: int | None
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         if space.is_grid and self.n_fits is None and self.time_budget is None:
             return self._grid_setup(inputs, space, resource)
         if self.n_fits is not None or self.time_budget is None:

@@ -37,7 +37,6 @@ from sklearn_halving.search.preparing._numbers import (
     count_fits,
     full_level,
     optional_resource,
-    warn_of_candidates,
 )
 from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
@@ -244,7 +243,7 @@ class BanditSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"policy": "no_validation", "sampler": "no_validation", "n_fits": [COUNT, None]}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     n_fits_left_: int | None
@@ -280,11 +279,8 @@ class BanditSearchCV(BaseSearch):
 
     policy: Any
     n_fits: int | None
-    n_candidates: int | None
     sampler: Any
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         check_policy_or_name(self.policy)
@@ -320,8 +316,6 @@ class BanditSearchCV(BaseSearch):
                 n_most = self.policy.plan(Problem(n_arms)).max_pulls or n_arms
             n_arms = min(n_arms, n_most)
         sampler = resolve_sampler(self.sampler) if grows else None
-        if not has_levels and not grows:
-            warn_of_candidates(self, space)
         known = range_of_steering_score(self)
         numbers = n_arms, n_fits, sampler
         return Setup(inputs, space, resource, splits, levels, *numbers, reward_range=known)

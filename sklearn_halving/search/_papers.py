@@ -40,7 +40,6 @@ from sklearn_halving.search.preparing._numbers import (
     full_level,
     grid_policy,
     optional_resource,
-    warn_of_candidates,
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
@@ -231,7 +230,7 @@ class HyperbandSearchCV(BaseSearch):
         SharedParameters._parameter_constraints
         | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
         | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     def __init__(
@@ -263,18 +262,14 @@ class HyperbandSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_candidates: int | None
     n_loops: int | None
     brackets: str | Sequence[int] | None
     factor: float | None
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = fixed_splits(self, inputs, resource)
         factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
         levels = choose_levels(self, resource, splits, factor)
@@ -514,7 +509,7 @@ class VarianceHalvingSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "max_resources": AMOUNT}
+        | {"n_fits": [COUNT, None]}
         | {"allocation": [StrOptions({"likelihood", "pooled", "ucb", "uniform"})]}
         | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
         | {"tolerance": [POSITIVE, None]}
@@ -552,17 +547,13 @@ class VarianceHalvingSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     n_fits: int | None
-    n_candidates: int | None
     allocation: Allocation
     stop_probability: float | None
     tolerance: float | None
-    resource: str | Resource | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
         levels = full_level(self, resource, splits)
         of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
@@ -762,7 +753,7 @@ class BayesGapSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "max_resources": AMOUNT}
+        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None]}
         | {"kernel": [StrOptions({"squared_exponential", "matern"})]}
         | {
             "acquisition": [
@@ -805,18 +796,14 @@ class BayesGapSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     n_fits: int | None
-    n_candidates: int | None
     kernel: KernelName
     acquisition: Acquisition
     beta: float | BetaRule
-    resource: str | Resource | None
-    max_resources: float | str | None
     fits_in_flight: int | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
         levels = full_level(self, resource, splits)
         n_arms = self._count_drawn(space)

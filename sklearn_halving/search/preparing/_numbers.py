@@ -229,16 +229,6 @@ def check_splits(search: Any, n_arms: int, n_splits: int | None, least: int) -> 
         )
 
 
-def warn_of_candidates(search: Any, space: SearchSpace) -> None:
-    """Warn if there are fewer candidates than were asked for."""
-    size, wanted = space.size, search.n_candidates
-    if size is not None and wanted is not None and size < wanted:
-        warn_user(
-            f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them are "
-            "tried."
-        )
-
-
 def grid_policy(
     search: Any, space: SearchSpace, resource: Resource, splits: SearchSplits, levels: Levels
 ) -> GridHalving:

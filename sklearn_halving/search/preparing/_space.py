@@ -310,6 +310,12 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         space = space.starting_with(different.values())
     resource.check(parameters.estimator, space.names)
     _check_whole_numbers(parameters.estimator, space)
+    size, wanted = space.size, parameters.n_candidates
+    if size is not None and wanted is not None and size < wanted:
+        warn_user(
+            f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them are "
+            "tried."
+        )
     return space
 
 
