@@ -809,9 +809,8 @@ class DoublingHalving(PlannedPolicy):
         check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
         runs: list[tuple[Round, ...]] = []
         while n_arms * min(rungs[0].level, high) <= self.budget:
-            below = [rung for rung in rungs if rung.level < high]
-            runs.append((*below, *(Round(r.n_arms, high) for r in rungs[len(below) :][:1])))
-            if not below:
+            runs.append(up_to(high, rungs))
+            if rungs[0].level >= high:
                 break
             run_budget *= 2
             rungs = fixed_budget_rungs(n_arms, run_budget)

@@ -13,9 +13,9 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, UsesTime
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels, uses_time
+from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
@@ -294,7 +294,8 @@ class BanditSearchCV(BaseSearch):
             )
         if self.min_resources is not None and not has_levels:
             raise self._left_out("min_resources", "fits at one level")
-        if uses_time(self.policy) and self.time_budget is None:
+        uses_time = isinstance(self.policy, UsesTime) and self.policy.uses_time
+        if uses_time and self.time_budget is None:
             raise ValueError(
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
                 "fits; got None. Set it, or give the policy a number of pulls."

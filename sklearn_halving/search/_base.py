@@ -35,7 +35,6 @@ from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
@@ -287,7 +286,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 reward=run.reward,
                 log=run.log,
                 problem=run.plan.problem,
-                window=pull_window(run.policy, run.plan.of_policy),
+                window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
                 observer=progress,
                 journal=run.checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),

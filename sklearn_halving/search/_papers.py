@@ -14,9 +14,9 @@ from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import BayesGap, Hyperband, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
+from sklearn_halving.policies._plan import default_window
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import default_window
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior

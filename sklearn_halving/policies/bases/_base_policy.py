@@ -17,43 +17,13 @@ from sklearn_halving._checks import (
 )
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._protocol import PlaysLevels, Policy, UsesTime
+from sklearn_halving.policies._protocol import PlaysLevels, Policy
 from sklearn_halving.policies._types import Problem
-
-DEFAULT_WINDOW = 8
-"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
-WINDOW_SHARE = 8
-"""One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
-MAX_WINDOW = 20
-
-
-def default_window(max_pulls: int | None) -> int:
-    """Return the number of pulls in flight for a policy that depends on the order of rewards.
-
-    It must not depend on the number of workers. A policy that knows 7/8 of its rewards when it
-    asks for the last pull decides almost as well as one that waits for every reward. Eight
-    workers need about 20 pulls in flight, because the oldest is told first.
-    """
-    if max_pulls is None:
-        return DEFAULT_WINDOW
-    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
-
-
-def pull_window(policy: Policy, plan: Plan) -> int | None:
-    """Return the maximum number of pulls in flight; None if it does not matter."""
-    if plan.window is not None or policy.order_free:
-        return plan.window
-    return default_window(plan.max_pulls)
 
 
 def plays_levels(policy: object) -> bool:
     """Return whether a policy may pull below the largest level."""
     return isinstance(policy, PlaysLevels) and policy.plays_levels
-
-
-def uses_time(policy: object) -> bool:
-    """Return whether a policy plans by the measured times of its pulls."""
-    return isinstance(policy, UsesTime) and policy.uses_time
 
 
 class BasePolicy(CheckedFields):
