@@ -29,16 +29,5 @@ from sklearn_halving.resources._training_size import (
     training_rows,
 )
 
-__all__ = [
-    "FitTime",
-    "Iterations",
-    "ParameterValue",
-    "PartialFit",
-    "Resource",
-    "TrainingSize",
-    "WholeFit",
-    "resolve_resource",
-    "rows_needed",
-    "subset_order",
-    "training_rows",
-]
+__all__ = ["FitTime", "Iterations", "ParameterValue", "PartialFit", "Resource", "TrainingSize"]
+__all__ += ["WholeFit", "resolve_resource", "rows_needed", "subset_order", "training_rows"]

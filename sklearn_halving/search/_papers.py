@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.random import RandomState
@@ -510,7 +510,7 @@ class VarianceHalvingSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"n_fits": [COUNT, None]}
-        | {"allocation": [StrOptions({"likelihood", "pooled", "ucb", "uniform"})]}
+        | {"allocation": [StrOptions({*get_args(Allocation)})]}
         | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
         | {"tolerance": [POSITIVE, None]}
     )
@@ -754,13 +754,9 @@ class BayesGapSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None]}
-        | {"kernel": [StrOptions({"squared_exponential", "matern"})]}
-        | {
-            "acquisition": [
-                StrOptions({"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"})
-            ]
-        }
-        | {"beta": [StrOptions({"effective", "printed"}), POSITIVE]}
+        | {"kernel": [StrOptions({*get_args(KernelName)})]}
+        | {"acquisition": [StrOptions({*get_args(Acquisition)})]}
+        | {"beta": [StrOptions({*get_args(BetaRule)}), POSITIVE]}
     )
 
     n_fits_left_: int | None

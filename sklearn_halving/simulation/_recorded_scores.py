@@ -81,11 +81,8 @@ class RecordedScores(StoresArrays):
         scores = scores.reshape(*scores.shape[:2], -1)
         candidates = _checked_candidates(self.candidates, len(scores))
         has_none = np.isnan(scores).all(axis=(1, 2))
-        rule, got = (
-            "have a number for every candidate",
-            f"none for {candidates[has_none].tolist()}",
-        )
-        refuse_unless(not has_none.any(), "scores", rule, got)
+        rule, lacking = "have a number for every candidate", candidates[has_none].tolist()
+        refuse_unless(not lacking, "scores", rule, f"none for {lacking}")
         truth = _truth_of(scores) if self.truth is None else self.truth
         truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
         levels = _checked_levels(self.levels, scores.shape[2])
@@ -198,11 +195,8 @@ class Replays:
         row = self.row[problem, pulls.arm]
         column = self._column(problem, row, place, pulls.repetition)
         unknown = levels[place] != pulls.level
-        rule, got = (
-            f"be among those recorded, {levels.tolist()}",
-            int(pulls.level[unknown.argmax()]),
-        )
-        refuse_unless(not unknown.any(), "The levels of a policy", rule, got)
+        rule, first = f"be among those recorded, {levels.tolist()}", int(unknown.argmax())
+        refuse_unless(not unknown.any(), "The levels of a policy", rule, int(pulls.level[first]))
         rewards: FloatArray = self.recorded.scores[row, column, place]
         missing = np.isnan(rewards)
         if missing.any():

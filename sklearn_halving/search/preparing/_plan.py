@@ -114,10 +114,8 @@ def make_candidates(
         drawn = setup.space.draw(plan.n_of_bracket, setup.inputs.seeds.rng)
         check_candidates(estimator, drawn)
         return drawn
-    rng, sizes = (
-        setup.inputs.seeds.rng,
-        plan.n_of_bracket[: len(plan.n_of_bracket) // plan.n_loops],
-    )
+    rng, sizes = setup.inputs.seeds.rng, plan.n_of_bracket
+    sizes = sizes[: len(sizes) // plan.n_loops]
     candidates = LazyCandidates(plan.problem.n_arms, partial(setup.space.draw, sizes, rng))
     candidates.ensure(0)
     check_candidates(estimator, candidates)
