@@ -17,37 +17,27 @@ LATE = 0.2
 
 @dataclass
 class PullCosts:
-    """A budget of full pulls. A pull costs its share of the largest level.
-
-    Parameters
-    ----------
-    top : int
-        The largest level.
-    total : float
-        Cost of all pulls that were asked for.
-    again : float
-        Cost of the pulls of arms that have a full reward.
-    low : int or None
-        The level of screening, once there was such a pull.
-    price :
-        Cost of a full pull of a new arm.
-    n_shares :
-        Number of arms from which `share` is known.
-    is_late :
-        What must not be missed can be kept exactly.
-    """
+    """A budget of full pulls. A pull costs its share of the largest level."""
 
     top: int
+    """The largest level."""
     size: float
+    """The budget."""
     total: float = 0.0
+    """Cost of all pulls that were asked for."""
     again: float = 0.0
+    """Cost of the pulls of arms that have a full reward."""
     low: int | None = None
+    """The level of screening, once there was such a pull."""
 
     price = 1.0
+    """Cost of a full pull of a new arm."""
     refit_cost = 0.0
     n_workers = 1
     n_shares = N_SHARES
+    """Number of arms from which `share` is known."""
     is_late = False
+    """What must not be missed can be kept exactly."""
 
     @property
     def share(self) -> float | None:
@@ -107,36 +97,26 @@ class Mean:
 
 @dataclass
 class TimeCosts:
-    """A budget of time. A pull costs its seconds, which are known when it returns.
-
-    Parameters
-    ----------
-    refit_cost : float
-        Time of the refit, in full pulls of the same arm.
-    left : float
-        Seconds of the budget that are left.
-    of_arm : dict[int, Mean]
-        Time of a full pull of each arm.
-    first : dict[int, float]
-        Time of the first full pull of each arm.
-    screening : dict[int, float]
-        Time of screening each arm.
-    shares : list[float]
-        Time of screening, in full pulls of the same arm.
-    """
+    """A budget of time. A pull costs its seconds, which are known when it returns."""
 
     top: int
     n_workers: int
     refit_cost: float
+    """Time of the refit, in full pulls of the same arm."""
     left: float = inf
+    """Seconds of the budget that are left."""
     budget: float = inf
     again: float = 0.0
     of_arm: dict[int, Mean] = field(default_factory=dict)
+    """Time of a full pull of each arm."""
     first: dict[int, float] = field(default_factory=dict)
+    """Time of the first full pull of each arm."""
     screening: dict[int, float] = field(default_factory=dict)
+    """Time of screening each arm."""
     of_new: Mean = field(default_factory=Mean)
     of_screening: Mean = field(default_factory=Mean)
     shares: list[float] = field(default_factory=list)
+    """Time of screening, in full pulls of the same arm."""
     _further: set[Pull] = field(default_factory=set)
 
     def record(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
