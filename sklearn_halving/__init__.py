@@ -32,15 +32,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AdaptiveSearchCV",
-    "BanditSearchCV",
-    "BayesGapSearchCV",
-    "HyperbandSearchCV",
-    "RepeatedLearningTesting",
-    "VarianceHalvingSearchCV",
-    "__version__",
-]
+__all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
+__all__ += ["RepeatedLearningTesting", "VarianceHalvingSearchCV", "__version__"]
 
 _FOLDERS = ("plotting", "policies", "resources", "samplers", "search", "simulation", "splits")
 

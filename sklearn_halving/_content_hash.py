@@ -279,9 +279,7 @@ def _state_of(value: object) -> object:
     """
     registered = copyreg.dispatch_table.get(type(value))
     try:
-        parts: str | tuple[object, ...] = (
-            value.__reduce_ex__(2) if registered is None else registered(value)
-        )
+        parts: Any = value.__reduce_ex__(2) if registered is None else registered(value)
     except Exception:  # noqa: BLE001 - the class may raise anything; only its name counts then
         return None
     if isinstance(parts, str):

@@ -34,31 +34,6 @@ from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params as method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
-__all__ = [
-    "HTML_HOOK",
-    "BaseSearchCV",
-    "Interval",
-    "InvalidParameterError",
-    "MultimetricScorer",
-    "StrOptions",
-    "check_refit_metric",
-    "fit_context",
-    "has_callbacks",
-    "init_callbacks",
-    "lone_branch",
-    "method_params",
-    "named_scorers",
-    "num_samples",
-    "param_columns",
-    "propagated_callbacks",
-    "refuses",
-    "routed_fit_params",
-    "safe_split",
-    "scorers_of",
-    "select_best_index",
-    "validate_params",
-]
-
 HTML_HOOK = "_html_repr"
 """Method that returns the HTML for notebooks if ``display="diagram"``. Searches override it. Can
 be removed when a public method can be overridden."""

@@ -28,15 +28,6 @@ try:  # joblib >= 1.6 depends on cloudpickle and does not vendor it
 except ImportError:  # pragma: no cover - depends on the joblib that is installed
     from joblib.externals import cloudpickle
 
-__all__ = [
-    "BatchedCalls",
-    "JoblibSession",
-    "LostWorkerError",
-    "cloudpickle",
-    "evaluated_pre_dispatch",
-    "start_on_loop",
-]
-
 ABORT_SECONDS = 0.1
 """Seconds after the last submission until an abort is safe."""
 CANCEL_SECONDS = 2.0

@@ -42,7 +42,7 @@ from sklearn_halving.resources._boosters import (
     rounds_found,
     stops_early,
 )
-from sklearn_halving.resources._fitting import SplitData
+from sklearn_halving.resources._resource import SplitData
 
 WIDTH = 80
 """Of the lines that workers write if ``verbose > 1``."""
@@ -216,7 +216,7 @@ def _trained(
             no_exit(),
             propagated_callbacks(context, model),
             nullcontext() if cache is None else cache.memory_of(model, key, train.X),
-            evaluated_on(held_out, model) as model,
+            nullcontext(model) if held_out is None else evaluated_on(held_out, model) as model,
         ):
             if context is not None:
                 context.call_on_fit_task_begin(estimator=task.caller, **data)

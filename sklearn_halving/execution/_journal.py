@@ -81,12 +81,17 @@ class Session:
 
 @dataclass
 class Content:
-    """The content of a journal."""
+    """The content of a journal.
+
+    Parameters
+    ----------
+    header : int
+        The checksum of the first line.
+    """
 
     sessions: list[Session] = field(default_factory=list)
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
     header: int = 0
-    """The checksum of the first line."""
 
 
 class Journal:

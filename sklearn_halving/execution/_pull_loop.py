@@ -76,12 +76,18 @@ class PullObserver:
 
 
 class Kept(NamedTuple):
-    """A model that may be trained further, or the description of one that must be made again."""
+    """A model that may be trained further, or the description of one that must be made again.
+
+    Parameters
+    ----------
+    levels : tuple[int, ...]
+        The levels through which it was trained, the current one last.
+    model : object
+        The model or its pickle. It is None while it is in use, and after a resume.
+    """
 
     levels: tuple[int, ...] = ()
-    """The levels through which it was trained, the current one last."""
     model: object = None
-    """The model or its pickle. It is None while it is in use, and after a resume."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._boosters import Library, boosting_library
-from sklearn_halving.resources._fitting import number_of
+from sklearn_halving.resources._resource import number_of
 
 FIT_THREADS: ContextVar[int | None] = ContextVar("FIT_THREADS", default=None)
 """The number of threads of the fit that runs in this thread; None if it is not limited."""

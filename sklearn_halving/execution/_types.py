@@ -20,7 +20,7 @@ from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Para
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
-from sklearn_halving.resources._types import Resource
+from sklearn_halving.resources._resource import Resource
 from sklearn_halving.splits import SplitStream
 from sklearn_halving.splits._stream import narrow
 
@@ -36,21 +36,27 @@ class Fold:
 
     Arrays may have 32-bit integers, which take half the memory. Methods return numbers of NumPy's
     index type.
+
+    Parameters
+    ----------
+    order : ndarray of int or None
+        Positions in ``train`` by priority: a training subset of n rows consists of the first
+        n. None if the resource is not the number of rows.
+    full_level : int or None
+        The level at which all rows are used: the size of the smallest training fold. Larger
+        folds use more rows at every level, so that a level is the same fraction of each fold.
+        If None, a level is a number of rows.
+    n_needed : int
+        Number of rows that a subset needs to contain enough of every class. A level that is
+        lower has as many: the folds of a stream are not all known when levels are chosen.
     """
 
     # Row numbers, in the splitter's order.
     train: Rows
     test: Rows
     order: Rows | None = None
-    """Positions in ``train`` by priority: a training subset of n rows consists of the first n.
-    None if the resource is not the number of rows."""
     full_level: int | None = None
-    """The level at which all rows are used: the size of the smallest training fold. Larger folds
-    use more rows at every level, so that a level is the same fraction of each fold. If None, a
-    level is a number of rows."""
     n_needed: int = 0
-    """Number of rows that a subset needs to contain enough of every class. A level that is lower
-    has as many: the folds of a stream are not all known when levels are chosen."""
 
     @cached_property
     def digest(self) -> str:
@@ -83,19 +89,28 @@ class Fold:
 
 @dataclass(frozen=True)
 class SubsetOrders:
-    """Ranks the rows of each training fold, so that training subsets are nested."""
+    """Ranks the rows of each training fold, so that training subsets are nested.
+
+    Parameters
+    ----------
+    target : ndarray of int or None
+        The classes of each row of the data, one column for each output, if every subset must
+        contain rows of all of them.
+    groups : np.ndarray or None
+        Group labels of all rows, if groups must stay together.
+    goes_forward : bool
+        Whether the rows are ordered by time.
+    min_per_class : int
+        Number of rows of each class in a subset, or all rows of a class that has fewer.
+    seed : numpy.random.SeedSequence
+        Seeds the orders.
+    """
 
     target: Rows | None
-    """The classes of each row of the data, one column for each output, if every subset must
-    contain rows of all of them."""
     groups: np.ndarray | None
-    """Group labels of all rows, if groups must stay together."""
     goes_forward: bool
-    """Whether the rows are ordered by time."""
     min_per_class: int
-    """Number of rows of each class in a subset, or all rows of a class that has fewer."""
     seed: np.random.SeedSequence
-    """Seeds the orders."""
 
     def order(self, repetition: int, train: Rows) -> Rows:
         """Return positions in ``train`` by priority; the result is the same at every call."""
@@ -125,10 +140,14 @@ class HeldOutRows:
 
     The rows are stratified by class, or whole groups, or the most recent rows if the splitter
     goes forward in time. They are the same for all arms.
+
+    Parameters
+    ----------
+    orders : SubsetOrders
+        Ranks the rows; the first ones are held out.
     """
 
     orders: SubsetOrders
-    """Ranks the rows; the first ones are held out."""
 
     def cut(self, repetition: int, rows: Rows) -> tuple[Rows, Rows]:
         """Return the rows to train on, and those that are held out."""
@@ -172,14 +191,19 @@ class ListedFolds:
 
 @dataclass(frozen=True)
 class StreamedFolds:
-    """An unlimited number of folds. Each worker computes the folds that it needs."""
+    """An unlimited number of folds. Each worker computes the folds that it needs.
+
+    Parameters
+    ----------
+    orders : SubsetOrders or None
+        The orders of the nested subsets, if the resource is the number of rows.
+    full_level : int or None
+        As for `Fold`.
+    """
 
     stream: SplitStream
-    """The splits."""
     orders: SubsetOrders | None = None
-    """The orders of the nested subsets, if the resource is the number of rows."""
     full_level: int | None = None
-    """As for `Fold`."""
 
     def fold(self, repetition: int) -> Fold:
         """Return the fold of a repetition."""
@@ -201,29 +225,52 @@ Scores = float | dict[str, float]
 
 
 class ClockReading(NamedTuple):
-    """What is known of the time budget when a pull returns."""
+    """What is known of the time budget when a pull returns.
+
+    Parameters
+    ----------
+    left : float
+        The seconds that were left.
+    n_workers : int
+        The number of workers of the session.
+    went_on_with : float
+        The seconds that were left when the policy went on after an earlier session; 0 if it
+        did not.
+    """
 
     left: float
-    """The seconds that were left."""
     n_workers: int
-    """The number of workers of the session."""
     went_on_with: float
-    """The seconds that were left when the policy went on after an earlier session; 0 if it did
-    not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a pull."""
+    """The result of a pull.
+
+    Parameters
+    ----------
+    started : float
+        The time when the training started, in seconds since the epoch.
+    previous_level : int
+        The level of the model whose training was continued; 0 for a fit from scratch.
+    error : str or None
+        The traceback if the fit failed.
+    score_error : str or None
+        The traceback if the fit succeeded and a scorer failed.
+    n_rounds : int or None
+        The number of boosting rounds if training stopped early on rows that were held out.
+    clock : ClockReading or None
+        The time budget when the pull returned, if the policy plans by it; else None.
+    levels : tuple[int, ...]
+        The levels to which the model was trained, if it can be trained further; else empty.
+    """
 
     pull: Pull
-    """The pull."""
     # Scores on the test and the training rows: one number, or one number for each metric.
     # ``train_scores`` is None unless ``return_train_score=True``.
     test_scores: Scores
     train_scores: Scores | None
     started: float
-    """The time when the training started, in seconds since the epoch."""
     # Time for training and for scoring. If training was continued, only the new part counts.
     fit_seconds: float
     score_seconds: float
@@ -231,17 +278,11 @@ class Outcome:
     n_train: int
     n_test: int
     previous_level: int = 0
-    """The level of the model whose training was continued; 0 for a fit from scratch."""
     error: str | None = None
-    """The traceback if the fit failed."""
     score_error: str | None = None
-    """The traceback if the fit succeeded and a scorer failed."""
     n_rounds: int | None = None
-    """The number of boosting rounds if training stopped early on rows that were held out."""
     clock: ClockReading | None = None
-    """The time budget when the pull returned, if the policy plans by it; else None."""
     levels: tuple[int, ...] = ()
-    """The levels to which the model was trained, if it can be trained further; else empty."""
 
     @property
     def metrics(self) -> list[str]:
@@ -261,13 +302,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PullLimits:
-    """Limits for a single pull. A pull that exceeds one of them counts as failed."""
+    """Limits for a single pull. A pull that exceeds one of them counts as failed.
+
+    Parameters
+    ----------
+    seconds : float or None
+        Maximum wall time of the fit and its scoring. If None, there is no limit.
+    memory : int or None
+        Maximum number of bytes of address space that the fit may allocate in addition to those
+        of its process. If None, there is no limit.
+    """
 
     seconds: float | None = None
-    """Maximum wall time of the fit and its scoring. If None, there is no limit."""
     memory: int | None = None
-    """Maximum number of bytes of address space that the fit may allocate in addition to those of
-    its process. If None, there is no limit."""
 
 
 NO_LIMITS = PullLimits()
@@ -304,41 +351,57 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """All data that a worker needs to evaluate a pull, without the search itself."""
+    """All data that a worker needs to evaluate a pull, without the search itself.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Cloned for every arm.
+    candidates : Candidates
+        The parameters of each arm.
+    splits : Folds
+        Train and test rows of each repetition.
+    resource : Resource
+        The resource, which defines the meaning of a level.
+    scorer : Scorer
+        A scorer, or scikit-learn's container of several scorers.
+    error_score : float or str
+        The score of a fit that fails.
+    seed : numpy.random.SeedSequence or None
+        Seeds every ``random_state`` that is None. If None, these are not seeded.
+    config : Params
+        scikit-learn's configuration in the calling process.
+    caller : Estimator or None
+        The search, for callbacks only.
+    held_out : HeldOutRows or None
+        Holds out training rows for boosters that stop early. If None, there are no such
+        boosters.
+    step_cache : StepCache or None
+        Fitted pipeline steps. If None, they are not cached.
+    n_threads : int or None
+        The number of threads of a fit in a worker. If None, it is not limited.
+    """
 
     estimator: Estimator
-    """Cloned for every arm."""
     # The data as passed by the user; y may be None.
     X: object
     y: object
     candidates: Candidates
-    """The parameters of each arm."""
     splits: Folds
-    """Train and test rows of each repetition."""
     resource: Resource
-    """The resource, which defines the meaning of a level."""
     scorer: Scorer
-    """A scorer, or scikit-learn's container of several scorers."""
     # Parameters for fitting and scoring. Parameters with one entry per row are indexed with the
     # rows in use.
     fit_params: Params = field(default_factory=dict)
     score_params: Params = field(default_factory=dict)
     return_train_score: bool = False
     error_score: float | str = np.nan
-    """The score of a fit that fails."""
     verbose: int = 0
     n_repetitions: int | None = 1
     max_level: int = 1
     seed: np.random.SeedSequence | None = None
-    """Seeds every ``random_state`` that is None. If None, these are not seeded."""
     config: Params = field(default_factory=dict)
-    """scikit-learn's configuration in the calling process."""
     caller: Estimator | None = None
-    """The search, for callbacks only."""
     held_out: HeldOutRows | None = None
-    """Holds out training rows for boosters that stop early. If None, there are no such
-    boosters."""
     step_cache: StepCache | None = None
-    """Fitted pipeline steps. If None, they are not cached."""
     n_threads: int | None = None
-    """The number of threads of a fit in a worker. If None, it is not limited."""

@@ -12,7 +12,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._docstrings import inherit_sections
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH, is_model, shortened, value_texts
-from sklearn_halving.resources._resolve import units_of
+from sklearn_halving.resources._resources import units_of
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 if TYPE_CHECKING:

@@ -34,8 +34,6 @@ Types of what only some policies can do
     `Guarantees`, `StopsEarly`, `ScoresAtLevel`
 """
 
-from sklearn_halving.policies._anytime_halving import DoublingHalving
-from sklearn_halving.policies._asynchronous_brackets import AsynchronousBrackets
 from sklearn_halving.policies._bayes_gap import BayesGap
 from sklearn_halving.policies._budgeted_race import BudgetedRace
 from sklearn_halving.policies._exp3 import EXP3
@@ -47,7 +45,6 @@ from sklearn_halving.policies._gap_exploration import (
     UGapEb,
     UGapEc,
 )
-from sklearn_halving.policies._grid_halving import GridHalving
 from sklearn_halving.policies._hoo import HOO
 from sklearn_halving.policies._hyperband import GrowingHyperband, Hyperband, InfiniteHyperband
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
@@ -71,7 +68,10 @@ from sklearn_halving.policies._races import (
     SuccessiveElimination,
 )
 from sklearn_halving.policies._successive_halving import (
+    AsynchronousBrackets,
+    DoublingHalving,
     FiniteHorizonHalving,
+    GridHalving,
     InfiniteHorizonHalving,
     SuccessiveHalving,
 )
@@ -92,8 +92,8 @@ from sklearn_halving.policies._upper_confidence import (
 )
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._simple_policy import SimplePolicy
-from sklearn_halving.policies.posterior._arm_covariance import FactorCovariance, KernelCovariance
+from sklearn_halving.policies.bases._separate_games import SimplePolicy
+from sklearn_halving.policies.posterior._arm_posterior import FactorCovariance, KernelCovariance
 from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
 __all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]

@@ -16,17 +16,16 @@ from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_u
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._base_policy import BasePolicy, Tolerance
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._parameter_checks import Tolerance
 from sklearn_halving.policies.bases._ranking import places
-from sklearn_halving.policies.posterior._arm_covariance import (
+from sklearn_halving.policies.posterior._arm_posterior import (
     ArmCovariance,
+    ArmPosterior,
     PriorFeatures,
     as_arm_covariance,
     effective_n_arms,
 )
-from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import (
     Hyperparameters,
     KernelFamily,

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_halving._checks import Share
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, generators_of
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import Pulls
+from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._parameter_checks import RewardRange, known_range
 from sklearn_halving.policies.bases._ranking import (
     largest_of_each,
     places,
@@ -21,6 +21,7 @@ from sklearn_halving.policies.bases._ranking import (
     sum_of_each,
     usable_or_first,
 )
+from sklearn_halving.policies.bases._separate_games import generators_of
 
 N_DRAWN = 256
 """Random numbers that are drawn at a time for each problem, which is faster than one by one."""
@@ -34,13 +35,19 @@ def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArr
 
 @dataclass
 class Weights:
-    """Memory of EXP3."""
+    """Memory of EXP3.
+
+    Parameters
+    ----------
+    log_weight : ndarray
+        Shape ``(n_problems, n_arms)``.
+    in_flight : list of tuple
+        Arm, repetition and probability of the pulls in flight, each of shape (n_problems,).
+    """
 
     log_weight: FloatArray
-    """Shape ``(n_problems, n_arms)``."""
     uniform_numbers: Iterator[FloatArray]
     in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
-    """Arm, repetition and probability of the pulls in flight, each of shape (n_problems,)."""
 
 
 @dataclass(frozen=True)

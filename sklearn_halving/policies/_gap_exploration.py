@@ -15,17 +15,17 @@ import numpy as np
 from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies.bases._base_policy import (
+    Confidence,
+    Exploration,
+    RewardRange,
+    Tolerance,
+)
 from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
 from sklearn_halving.policies.bases._index_policy import (
     ConfidentIndexPolicy,
     IndexPolicy,
     IndexState,
-)
-from sklearn_halving.policies.bases._parameter_checks import (
-    Confidence,
-    Exploration,
-    RewardRange,
-    Tolerance,
 )
 from sklearn_halving.policies.bases._ranking import best_known, gap_to_others, usable_or_first
 

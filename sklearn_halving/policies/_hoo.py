@@ -17,7 +17,7 @@ from sklearn_halving._checks import Count, Positive, between, refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
     RewardRange,
     known_range,
     reward_width,
@@ -159,29 +159,41 @@ class HOO(SeparateGames):
 
 @dataclass(eq=False)
 class Cell:
-    """A cell of the cube. All cells but the whole cube have a point, which is their center."""
+    """A cell of the cube. All cells but the whole cube have a point, which is their center.
+
+    Parameters
+    ----------
+    arm : int
+        The number of the point; ``NO_ARM`` for the whole cube.
+    centre : ndarray
+        Shape ``(n_dimensions,)``.
+    first_split : int
+        The split of the first pull of the point, if rounds cycle through the splits.
+    mean : float
+        Mean reward in the cell, or that of its parent if it has no reward yet.
+    halves : list[Cell]
+        The halves with a pull, the lower half first.
+    n_asked : int
+        Number of pulls in the cell, with those in flight (T in the paper).
+    n_good : int
+        Number of rewards in the cell from points that have not failed.
+    b : float
+        Upper bound of the rewards (B in the paper); minus infinity if no pull is left.
+    """
 
     arm: int
-    """The number of the point; ``NO_ARM`` for the whole cube."""
     centre: FloatArray
-    """Shape ``(n_dimensions,)``."""
     parent: Cell | None = None
     depth: int = 0
     first_split: int = 0
-    """The split of the first pull of the point, if rounds cycle through the splits."""
     mean: float = 0.0
-    """Mean reward in the cell, or that of its parent if it has no reward yet."""
     halves: list[Cell] = field(default_factory=list)
-    """The halves with a pull, the lower half first."""
     n_asked: int = 0
-    """Number of pulls in the cell, with those in flight (T in the paper)."""
     n_told: int = 0
     n_good: int = 0
-    """Number of rewards in the cell from points that have not failed."""
     total: float = 0.0
     has_failed: bool = False
     b: float = inf
-    """Upper bound of the rewards (B in the paper); minus infinity if no pull is left."""
 
     def way(self) -> Iterator[Cell]:
         """Yield the cell and all cells around it, up to the whole cube."""

@@ -19,7 +19,7 @@ from sklearn_halving._checks import Count, CountOrZero, refuse_unless
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame, Select
 from sklearn_halving.policies._types import NO_ARM, Problem
-from sklearn_halving.policies.bases._parameter_checks import check_budget
+from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._rungs import (
     Factor,
     exact_factor,

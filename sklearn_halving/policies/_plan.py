@@ -10,6 +10,24 @@ from typing import Literal
 
 from sklearn_halving.policies._types import Problem, Pull
 
+DEFAULT_WINDOW = 8
+"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
+WINDOW_SHARE = 8
+"""One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
+MAX_WINDOW = 20
+
+
+def default_window(max_pulls: int | None) -> int:
+    """Return the number of pulls in flight for a policy that depends on the order of rewards.
+
+    It must not depend on the number of workers. A policy that knows 7/8 of its rewards when it
+    asks for the last pull decides almost as well as one that waits for every reward. Eight
+    workers need about 20 pulls in flight, because the oldest is told first.
+    """
+    if max_pulls is None:
+        return DEFAULT_WINDOW
+    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
+
 
 @dataclass(frozen=True)
 class Round:
@@ -150,15 +168,15 @@ class Plan:
         """Whether the rounds are the rungs of brackets, and not stages."""
         return self.brackets[0].label is not None
 
+    def pulls_in_flight(self, order_free: bool) -> int | None:
+        """Return the maximum number of pulls in flight; None if it does not matter."""
+        known = order_free or self.window is not None
+        return self.window if known else default_window(self.max_pulls)
+
     @property
     def n_arms(self) -> int:
         """Total number of arms of all brackets."""
         return self._first_arms[-1]
-
-    @property
-    def largest_round(self) -> int:
-        """Maximum number of pulls of a round without rungs; 0 if it is not known."""
-        return max((stage.most_pulls or 0 for stage in self.brackets[0].rounds), default=0)
 
     def n_pulls(self, max_repetitions: int | None) -> int | None:
         """Return the maximum number of pulls, given the number of splits; None if unknown."""

@@ -208,13 +208,3 @@ class StopsEarly(Protocol):
 
     def ended_by(self, state: Any) -> Sequence[str]:
         """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""
-
-
-def plays_levels(policy: object) -> bool:
-    """Return whether a policy may pull below the largest level."""
-    return isinstance(policy, PlaysLevels) and policy.plays_levels
-
-
-def uses_time(policy: object) -> bool:
-    """Return whether a policy plans by the measured times of its pulls."""
-    return isinstance(policy, UsesTime) and policy.uses_time

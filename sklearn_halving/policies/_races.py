@@ -22,7 +22,7 @@ from sklearn_halving._checks import Count, Positive, between, check_between, ref
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
     Confidence,
     RewardRange,
     Tolerance,

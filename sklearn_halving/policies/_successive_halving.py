@@ -2,31 +2,242 @@
 
 `promotion_keys` decides which arms are the best. `BracketPlay` plays the rungs of a bracket, and
 `BracketsGame` several brackets, which do not share arms and do not wait for each other. The
-policies of this file play a single bracket within a budget.
+policies of this file play a single bracket within a budget or over a grid, a bracket whose budget
+doubles, or the brackets of another policy without waiting for complete rungs.
+
+Arms that enter a rung together form a group, and are judged together. In successive halving, a
+group is a whole rung. With gradual promotions, every arm is a group of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
+from heapq import heappop, heappush
+from itertools import pairwise
+from math import ceil, isnan
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._bracket_play import BracketPlay, Key
+from sklearn_halving.policies.bases._base_policy import check_budget
+from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 from sklearn_halving.policies.bases._rungs import (
     Factor,
+    exact_factor,
     finite_horizon_rungs,
     fixed_budget_rungs,
+    floor_log,
     infinite_horizon_rungs,
+    round_half_up,
     up_to,
 )
 from sklearn_halving.policies.bases._separate_games import SeparateGames
+
+Key = tuple[float, int, int]
+"""Arms with smaller keys are promoted first. The last entry is the arm."""
+PromotionRule = Callable[[Sequence[int], FloatArray, FloatArray], list[Key]]
+"""Returns a key for each arm, given the arms, their mean rewards, and their rewards by split."""
+
+
+@dataclass
+class RungPlay:
+    """A rung that arms enter, together or one after the other.
+
+    Parameters
+    ----------
+    pulls : deque[Pull]
+        Pulls that are not yet requested.
+    groups : deque[Group]
+        Groups that are not yet judged, in the order in which they entered.
+    means : dict[int, float]
+        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
+    waiting : list[Key]
+        Heap of the judged arms that are not promoted and have not failed.
+    works : ndarray of bool
+        The splits on which an arm that is judged has a reward.
+    """
+
+    plan: Round
+    pulls: deque[Pull] = field(default_factory=deque)
+    groups: deque[Group] = field(default_factory=deque)
+    means: dict[int, float] = field(default_factory=dict)
+    waiting: list[Key] = field(default_factory=list)
+    works: BoolArray | bool = False
+    # Number of arms that entered, and of those that are judged.
+    n_entered: int = 0
+    n_judged: int = 0
+
+    @property
+    def leader(self) -> tuple[float, int] | None:
+        """The largest mean, and minus its arm, so that ties go to the smaller arm."""
+        known = ((mean, -arm) for arm, mean in self.means.items() if not isnan(mean))
+        return max(known, default=None)
+
+
+@dataclass
+class Group:
+    """Arms that entered a rung together.
+
+    Parameters
+    ----------
+    n_left : int
+        Number of pulls without a reward.
+    """
+
+    rung: RungPlay
+    arms: list[int]
+    n_left: int = 0
+
+
+@dataclass
+class BracketPlay:
+    """A bracket in play: pull the arms of a rung, promote the best of them, and repeat.
+
+    With groups of whole rungs, this is the loop of successive halving (Jamieson and Talwalkar
+    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 5 to
+    10).
+
+    Parameters
+    ----------
+    plan : Bracket
+        The rungs.
+    entrants : sequence of int
+        The arms that enter the first rung at the start, in this order: consecutive numbers.
+    n_splits : int
+        Number of splits of the problem.
+    rule : callable
+        Ranks arms for their promotion.
+    alive : ndarray of shape (n_arms of the problem,)
+        Set to False for arms that cannot be pulled any more.
+    is_gradual : bool
+        Whether arms are judged and promoted one by one, in the order in which they entered, and
+        not when their rung is complete.
+
+    Attributes
+    ----------
+    rungs : list of RungPlay
+    n_closed : int
+        Number of complete rungs.
+
+    Notes
+    -----
+    A split on which every arm of a rung failed so far says nothing, and the arms are compared on
+    the others. If every arm of a rung failed, the first ones go on to the next.
+    """
+
+    plan: Bracket
+    entrants: Sequence[int]
+    n_splits: int
+    rule: PromotionRule
+    alive: BoolArray
+    is_gradual: bool = False
+    n_closed: int = 0
+    _group_of: dict[int, Group] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rungs = [RungPlay(rung) for rung in self.plan.rounds]
+        self._first_arm = min(self.entrants, default=0)
+        self._rewards = np.full((self.plan.n_arms, self.n_splits), np.nan)
+        self._enter(0, self.entrants)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no pull is left, neither in flight nor to be requested."""
+        return self.n_closed == len(self.rungs)
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return pulls of the highest rung that has some: one if promotions are gradual."""
+        pulls = next((rung.pulls for rung in reversed(self.rungs) if rung.pulls), deque[Pull]())
+        n = min(len(pulls), 1 if self.is_gradual else max_pulls)
+        return [pulls.popleft() for _ in range(n)]
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in a reward. If it is the last one of a group, arms may be promoted."""
+        self._rewards[pull.arm - self._first_arm, pull.repetition] = reward
+        group = self._group_of[pull.arm]
+        group.n_left -= 1
+        if group.n_left == 0:
+            self._promote()
+
+    def leader(self, by_level: bool) -> tuple[float, int] | None:
+        """Return the largest mean of the arms that can be recommended, and minus the arm."""
+        # Of two rungs at the same level, the later one is on more splits.
+        leaders = {
+            rung.plan.level: leader for rung in self.rungs if (leader := rung.leader) is not None
+        }
+        if by_level:
+            return leaders.get(self.rungs[-1].plan.level)
+        return max(leaders.values(), default=None)
+
+    def _enter(self, place: int, arms: Sequence[int]) -> None:
+        """Let arms enter a rung: one after the other, or together in increasing order."""
+        rung = self.rungs[place]
+        splits = range(rung.plan.first_repetition, rung.plan.n_splits(self.n_splits))
+        groups = [[arm] for arm in arms] if self.is_gradual else [sorted(arms)]
+        for together in filter(None, groups):
+            group = Group(rung, together, len(together) * len(splits))
+            rung.groups.append(group)
+            rung.n_entered += len(together)
+            self._group_of |= dict.fromkeys(together, group)
+            level = rung.plan.level
+            rung.pulls.extend(Pull(arm, level, split) for split in splits for arm in together)
+
+    def _promote(self) -> None:
+        """Judge groups in the order in which they entered, and promote the best of their arms."""
+        for place in range(self.n_closed, len(self.rungs)):
+            rung = self.rungs[place]
+            while rung.groups and rung.groups[0].n_left == 0:
+                self._judge(rung.groups.popleft())
+                self._fill(place + 1)
+            if self._is_complete(place):
+                if rung.leader is None:  # it decides nothing
+                    rung.waiting = [(0.0, 0, arm) for arm in sorted(rung.means)]
+                self._fill(place + 1)
+                out = [arm for arm in rung.means if self._group_of[arm].rung is rung]
+                self.alive[out] = False
+                self.n_closed += 1
+
+    def _is_complete(self, place: int) -> bool:
+        """Return whether a rung has just judged all arms that will ever be in it."""
+        return place == self.n_closed and not self.rungs[place].groups
+
+    def _judge(self, group: Group) -> None:
+        """Let the arms of a group that have not failed wait for their promotion."""
+        rung, rows = group.rung, [arm - self._first_arm for arm in group.arms]
+        rewards = self._rewards[rows, : rung.plan.n_splits(self.n_splits)]
+        works = rung.works | ~np.isnan(rewards).all(axis=0)
+        if works.any():
+            rung.works, rewards = works, rewards[:, works]
+        means = rewards.mean(axis=1)
+        rung.means |= zip(group.arms, means.tolist(), strict=True)
+        rung.n_judged += len(group.arms)
+        for key in self.rule(group.arms, means, rewards):
+            if not isnan(rung.means[key[-1]]):
+                heappush(rung.waiting, key)
+
+    def _fill(self, place: int) -> None:
+        """Promote the best arms that wait below a rung, as many as it has places.
+
+        Its places open in proportion to the arms that are judged below. If all are, those of arms
+        that failed are filled, too.
+        """
+        if place < len(self.rungs):
+            below, rung = self.rungs[place - 1], self.rungs[place]
+            n_places = rung.plan.n_arms
+            if not self._is_complete(place - 1):
+                n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
+            n = min(len(below.waiting), n_places - rung.n_entered)
+            self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
+
 
 Select = Literal["max_resources", "all_rungs"]
 
@@ -67,16 +278,23 @@ def promotion_keys(
 
 
 class BracketPolicy(SeparateGames):
-    """Base class of policies that play brackets, which subclasses define."""
+    """Base class of policies that play brackets, which subclasses define.
+
+    Attributes
+    ----------
+    breaks_ties : bool
+        Whether `Problem.tie_break` decides which of several equal arms are promoted.
+    factor : Factor
+        Ratio of the levels of consecutive rungs.
+    select : Select
+        Which arms can be recommended: those at the largest level, or those of all rungs.
+    """
 
     order_free: ClassVar[bool] = True
     plays_levels: ClassVar[bool] = True
     breaks_ties: ClassVar[bool] = False
-    """Whether `Problem.tie_break` decides which of several equal arms are promoted."""
     factor: Factor = 3
-    """Ratio of the levels of consecutive rungs."""
     select: Select = "max_resources"
-    """Which arms can be recommended: those at the largest level, or those of all rungs."""
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
         """Return the planned brackets."""
@@ -303,3 +521,297 @@ class BracketsGame:
                 bracket, arms, self._n_splits, rule, self._alive, self.is_gradual
             )
         return self.brackets[index]
+
+
+N_FINALISTS = 3
+"""Number of arms that are compared on all splits at the largest level. A single finalist is often
+chosen by chance. On recorded learning curves its regret was more than twice as large as that of
+the best of three finalists."""
+WIDEST_RANGE = 81
+"""Maximum ratio of the largest to the smallest level, as in Hyperband with five brackets."""
+
+
+@dataclass(frozen=True)
+class GridHalving(BracketPolicy):
+    """Halve the arms of a grid, and compare the last few on all splits.
+
+    The levels are ``max_level / factor ** j``. Below the largest level, an arm is pulled on
+    ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms are promoted
+    to the next level. If more than three arms reach the largest level, they are first pulled on as
+    many splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the remaining splits. The
+    number of levels is limited such that at most ``n_arms * n_repetitions`` pulls are planned, as
+    in a grid search. If there is only one level, arms are eliminated on the splits alone. If that
+    is not possible either, or if there are at most two arms, all arms are pulled on all splits.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, K.
+    n_repetitions : int
+        Number of splits, S.
+    factor : float, default=2
+        One of every ``factor`` arms is promoted below the largest level. At least 2.
+    early_repetitions : int, default=2
+        Number of splits on which arms are pulled below the largest level, and at the largest level
+        before some of them are dropped.
+    first_floor, deep_floor : int, default=1
+        Lower limits of the levels in addition to ``min_level``. ``first_floor`` applies to all
+        levels below the largest, and ``deep_floor`` to all levels below the second largest.
+
+    Notes
+    -----
+    Ties at the end of a rung are broken by `Problem.tie_break`, so that the order of the arms
+    does not matter. In the last rung, ties go to the arm with the smallest index.
+
+    References
+    ----------
+    The rungs are those of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
+    Talwalkar. Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18
+    (2018), Fig. 10.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import GridHalving, Problem
+    >>> plan = GridHalving(n_arms=24, n_repetitions=5).plan(Problem(max_level=800))
+    >>> [(r.n_arms, r.level, r.n_repetitions) for r in plan.brackets[0].rounds]
+    [(24, 100, 2), (12, 200, 2), (6, 400, 2), (3, 800, None)]
+    >>> plan.n_pulls(5), 24 * 5
+    (99, 120)
+    """
+
+    n_arms: Count
+    n_repetitions: Count
+    factor: Factor = 2
+    early_repetitions: Count = 2
+    first_floor: Count = 1
+    deep_floor: Count = 1
+
+    breaks_ties: ClassVar[bool] = True
+
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        everything = Bracket(0, (Round(n_arms, problem.max_level),))
+        if n_arms < N_FINALISTS:
+            return [everything]
+        levels = self._levels(n_arms, problem.min_level, problem.max_level)
+        for n_levels in range(len(levels), 0, -1):
+            rungs = self._rungs(n_arms, levels[-n_levels:])
+            bracket = Bracket(n_levels - 1, rungs)
+            if bracket.n_pulls(self.n_repetitions) <= n_arms * self.n_repetitions:
+                return [bracket]
+        return [everything]
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1
+        holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
+        refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
+        return game
+
+    def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
+        """Return the possible levels in increasing order."""
+        eta = exact_factor(self.factor)
+        levels = [max_level]
+        for depth in range(1, floor_log(WIDEST_RANGE, eta) + 1):
+            level = round_half_up(Fraction(max_level) / eta**depth)
+            floor = max(min_level, self.first_floor, self.deep_floor if depth > 1 else 1)
+            is_of_use = ceil(n_arms / eta ** (depth - 1)) > N_FINALISTS
+            if not is_of_use or not floor <= level < levels[-1]:
+                break
+            levels.append(level)
+        return levels[::-1]
+
+    def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Round, ...]:
+        """Return the rungs at these levels. With one level, arms race on the splits."""
+        eta, n_early = exact_factor(self.factor), min(self.early_repetitions, self.n_repetitions)
+        rungs, width = [], n_arms
+        for level in levels[:-1]:
+            rungs.append(Round(width, level, n_early))
+            width = max(N_FINALISTS, ceil(width / eta))
+        least = min(N_FINALISTS, n_arms - 1)
+        if width > least and n_early < self.n_repetitions:
+            rungs.append(Round(width, levels[-1], n_early))
+            width = max(least, ceil(width / 3))
+            return (*rungs, Round(width, levels[-1], first_repetition=n_early))
+        return (*rungs, Round(width, levels[-1]))
+
+
+@dataclass(frozen=True)
+class AsynchronousBrackets(BracketPolicy):
+    """Brackets of another policy, with promotions that do not wait for complete rungs.
+
+    Successive halving promotes the best arms of a rung when the rung is complete. Until then,
+    workers may idle. Here, the places of the next rung are given away one by one: when the first m
+    of the n arms of a rung are known, the next rung may have ``floor(m * n_next / n)`` arms, the
+    best of these m that are not yet promoted. Rungs and numbers of pulls are those of the policy
+    that plans them. The price is that an arm may be promoted before a better one is known.
+
+    Parameters
+    ----------
+    brackets : Hyperband, FiniteHorizonHalving or GridHalving
+        The policy that plans the brackets.
+
+    Notes
+    -----
+    Asynchronous successive halving (ASHA, [1]_) counts the arms of a rung in the order in which
+    their results arrive. Here, the arms of a rung are counted in the order in which they entered
+    it. A promotion therefore waits for the slowest of the arms before it, but the result does not
+    depend on the number of workers or on their speed.
+
+    ASHA promotes an arm whenever it is among the best ``1 / eta`` of its rung so far, which may be
+    more than ``1 / eta`` of all arms. As in [2]_, a rung never gets more arms than that share of
+    the rung below, so that the number of pulls is known in advance.
+
+    References
+    ----------
+    .. [1] Li et al. A system for massively parallel hyperparameter tuning. MLSys 2020,
+       Algorithm 2 and section 3.3. https://arxiv.org/abs/1810.05934
+    .. [2] Li et al. Hyper-Tune: towards efficient hyper-parameter tuning at scale. VLDB 2022,
+       asynchronous scheduling. https://arxiv.org/abs/2201.06834
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Problem
+    >>> policy = AsynchronousBrackets(Hyperband(brackets="most_exploratory"))
+    >>> n_arms = policy.plan(Problem(max_level=27)).n_arms
+    >>> state = policy.start(Problem(n_arms, max_level=27))
+    >>> limits = np.random.default_rng(0).permutation(n_arms)
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=1)
+    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    >>> int(limits[policy.recommend(state)])
+    26
+    """
+
+    brackets: BracketPolicy
+
+    def __post_init__(self) -> None:
+        """Validate the parameter."""
+        rule = "be a policy that plans brackets, such as Hyperband()"
+        refuse_unless(isinstance(self.brackets, BracketPolicy), "brackets", rule, self.brackets)
+
+    @property
+    def factor(self) -> float:  # type: ignore[override]
+        """Ratio of the levels of consecutive rungs."""
+        return self.brackets.factor
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the planned brackets."""
+        return self.brackets.plan(problem)
+
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+        game = self.brackets._new_game(problem, rng)
+        game.is_gradual = True
+        return game
+
+
+@dataclass(frozen=True)
+class DoublingHalving(PlannedPolicy):
+    """Successive halving with budgets n, 2n, 4n, ..., which can be stopped at any time.
+
+    Every run is `SuccessiveHalving` of all arms with twice the budget of the previous run. The
+    first run has the smallest budget of the series that trains every arm to the ``min_level`` of
+    the problem. Training is continued: an arm starts at its current level. If this level is above
+    the level of a rung, the arm is not pulled, but compared by its reward at the next larger level
+    at which it was pulled. The policy recommends the winner of the last complete run. ``budget``
+    only determines when the policy stops. Earlier decisions do not depend on it.
+
+    Parameters
+    ----------
+    budget : int
+        Maximum number of units of resource for all arms and runs together. Units are counted
+        once.
+
+    Notes
+    -----
+    Levels above the ``max_level`` of the problem are lowered to it. The policy stops when all
+    arms have reached it.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3 and section 3 (the "doubling trick").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import DoublingHalving, Problem
+    >>> policy = DoublingHalving(budget=24)
+    >>> state = policy.start(Problem(n_arms=4, max_level=100))
+    >>> limits = np.array([0.1, 0.7, 0.5, 0.9])
+    >>> while not policy.is_finished(state):
+    ...     pulls = policy.ask(state, max_pulls=100)
+    ...     print(pulls.arm, pulls.level)
+    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    [0 1 2 3] [1 1 1 1]
+    [1 3] [3 3]
+    [0 2] [2 2]
+    [1 3] [6 6]
+    [0 2] [4 4]
+    >>> int(policy.recommend(state))
+    3
+    """
+
+    plays_levels: ClassVar[bool] = True
+    factor: ClassVar[float] = 3.0
+
+    budget: int
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the rungs of all runs as stages."""
+        return replace(super().plan(problem), ranks_by="level")
+
+    def _play(self, game: Game) -> Iterator[IntArray]:
+        runs = self._runs(game)
+        rungs, n_splits = [rung for run in runs for rung in run], game.problem.max_repetitions or 1
+        game.stages = tuple(rungs)
+        levels = sorted({rung.level for rung in rungs})
+        mean = np.full((len(levels), *game.alive.shape), np.nan)  # at this level or the next
+        standing = np.zeros(game.alive.shape, dtype=np.int64)  # the level of each arm
+        is_over, has_winner = (np.zeros((len(standing), 1), dtype=bool) for _ in range(2))
+        for run in runs:  # budgets B, 2B, 4B, ...
+            game.alive = np.where(is_over, game.alive, ~game.has_failed)
+            n_kept = [rung.n_arms for rung in run[1:]] + [1]
+            for rung, n_next in zip(run, n_kept, strict=True):  # Fig. 3, for k = 0, 1, ...
+                goes_up = game.alive & (standing < rung.level)
+                cost = np.where(goes_up, rung.level - standing, 0) + standing
+                is_over |= cost.sum(axis=1, keepdims=True) > self.budget
+                if is_over.all():
+                    return
+                goes_up &= ~is_over
+                game.revives = ~is_over
+                game.enter_level(rung.level)
+                yield goes_up * n_splits
+                standing[goes_up] = rung.level
+                until = mean[: levels.index(rung.level) + 1]
+                until[...] = np.where(np.isnan(until), game.mean(), until)
+                value = np.where(game.has_failed, np.nan, until[-1])
+                kept = keep_best(value, game.alive, n_next)
+                game.alive = np.where(is_over, game.alive, kept)
+                # Recommend an arm of an incomplete run only if no winner is left.
+                stands = has_winner & ~np.take_along_axis(game.has_failed, game.best[:, None], 1)
+                decides = ~is_over & (~stands | (n_next == 1 and rung is run[-1]))
+                game.best = np.where(decides[:, 0], best_known(game.alive, value), game.best)
+                game.stage += 1
+            has_winner |= ~is_over & (game.best[:, np.newaxis] >= 0)
+
+    def _runs(self, game: Game) -> list[tuple[Round, ...]]:
+        """Return the rungs of all runs whose first rung fits into the budget."""
+        n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
+        if n_arms == 1:  # it is pulled once
+            return [(Round(1, low),)]
+        # The first of the budgets n, 2n, 4n, ... that trains every arm to the smallest level
+        n_rounds = (n_arms - 1).bit_length()
+        run_budget = n_arms << (n_rounds * low - 1).bit_length()
+        rungs = fixed_budget_rungs(n_arms, run_budget)
+        further = zip(rungs, pairwise((0, *(rung.level for rung in rungs))), strict=True)
+        least = sum(rung.n_arms * (level - below) for rung, (below, level) in further)
+        check_budget("budget", self.budget, least, f"for a first run of {n_arms} arms")
+        runs: list[tuple[Round, ...]] = []
+        while n_arms * min(rungs[0].level, high) <= self.budget:
+            runs.append(up_to(high, rungs))
+            if rungs[0].level >= high:
+                break
+            run_budget *= 2
+            rungs = fixed_budget_rungs(n_arms, run_budget)
+        return runs

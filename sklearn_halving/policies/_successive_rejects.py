@@ -19,8 +19,8 @@ from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import Problem, Pull, Pulls
+from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._parameter_checks import check_budget
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import TIE, best_known, keep_best
 

@@ -16,16 +16,16 @@ from sklearn_halving._checks import NotNegative, check_between
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.bases._index_policy import (
-    ConfidentIndexPolicy,
-    IndexPolicy,
-    IndexState,
-)
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
     Confidence,
     Exploration,
     RewardRange,
     Tolerance,
+)
+from sklearn_halving.policies.bases._index_policy import (
+    ConfidentIndexPolicy,
+    IndexPolicy,
+    IndexState,
 )
 from sklearn_halving.policies.bases._ranking import (
     best_known,
@@ -77,10 +77,15 @@ class UCBE(IndexPolicy):
 
 @dataclass
 class _Phases:
-    """The phase of each problem, and the parameter a that was estimated at its start."""
+    """The phase of each problem, and the parameter a that was estimated at its start.
+
+    Parameters
+    ----------
+    ends : ndarray of int
+        Number of pulls at the end of each phase, shape ``(n_arms - 1,)``.
+    """
 
     ends: IntArray
-    """Number of pulls at the end of each phase, shape ``(n_arms - 1,)``."""
     phase: IntArray
     a: FloatArray
 

@@ -13,13 +13,13 @@ from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
+from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
     positive_weights,
 )
-from sklearn_halving.policies.bases._parameter_checks import Confidence, check_budget
 from sklearn_halving.policies.bases._planned_pulls import (
     Game,
     PlannedPolicy,
@@ -27,13 +27,13 @@ from sklearn_halving.policies.bases._planned_pulls import (
     in_plans,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
-from sklearn_halving.policies.noise._choice_probability import is_clear
 from sklearn_halving.policies.noise._noise_estimates import (
     DEFAULT_SHRINKAGE,
     Estimates,
     checked_variances,
     errors_in_play,
     estimate_arms,
+    is_clear,
     likelihood_of_leading,
     shrunk_variances,
 )
@@ -59,15 +59,18 @@ class LikelihoodAllocation:
     """The allocation of `VarianceHalving` by the likelihood that an arm is the best.
 
     Its constants were chosen by simulation, see `examples/benchmarks/wrong_choices.py`.
+
+    Parameters
+    ----------
+    common_splits : bool
+        Whether arms are compared on common splits. In this case, a pull is only useful if a
+        rival is pulled on the same split, and the weights do not depend on the noise of an
+        arm.
     """
 
     n_arms: int
     n_pulls: int
     common_splits: bool
-    """Whether arms are compared on common splits. In this case, a pull is only useful if a rival
-    is pulled on the same split, and the weights do not depend on the noise of an arm."""
-    shrinkage: float | None
-    """Weight of the pooled variance in the variance of an arm, in degrees of freedom."""
 
     def stages(self, plans_per_stage: int) -> list[tuple[int, list[tuple[int, bool]]]]:
         """Return the number of contenders in each stage, and its plans as in `in_plans`.
@@ -136,8 +139,6 @@ class LikelihoodAllocation:
         return next((share for most, share in shares.items() if self.n_arms <= most), 0.0)
 
     def _shrinkage(self) -> float:
-        if self.shrinkage is not None:
-            return self.shrinkage
         return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else DEFAULT_SHRINKAGE
 
 
@@ -223,7 +224,7 @@ class VarianceHalving(PlannedPolicy):
         - "likelihood": no arm is eliminated permanently. Stage s allocates its pulls to the
           ``n_arms / 2^s`` arms that are most likely to be as good as the leader. They are chosen
           again for each plan. Their weight is the square root of this likelihood (Student's t,
-          with ``shrinkage`` extra degrees of freedom), times v if splits are not common. A part
+          with 3 extra degrees of freedom), times v if splits are not common. A part
           of each plan is allocated evenly to the contenders: with common splits, all of it for
           up to 3 arms, half for up to 5, a quarter for up to 16, and nothing for more. At least
           one pull per arm is needed.
@@ -239,9 +240,6 @@ class VarianceHalving(PlannedPolicy):
     keep_pulls : bool, default=True
         Whether a stage also uses the rewards of earlier stages. The algorithm in the paper does
         not, which simplifies its proof.
-    shrinkage : float or None, default=None
-        Weight of the pooled variance in the estimated variance of an arm, in degrees of freedom.
-        If None, it is 1 for "likelihood" with up to 16 arms on common splits, otherwise 3.
     common_splits : bool, default=True
         Whether repetition j is the same split for all arms. If True, arms are compared by the
         additive model arm + split + noise. With ``keep_pulls=False`` this is not used, and arms
@@ -267,7 +265,8 @@ class VarianceHalving(PlannedPolicy):
     The reward of arm k on split j is :math:`\mu_k + b_j + e_{kj}`, with an effect of the split on
     all arms and noise. The noise of an arm, with the sum of squared residuals :math:`S_k` and
     :math:`d_k` degrees of freedom, is shrunk towards the pooled noise :math:`\bar v` with the
-    weight :math:`d_0` of ``shrinkage``. Let l be the leader and N the number of pulls. Then
+    weight :math:`d_0`, which is 1 for "likelihood" with up to 16 arms on common splits, and
+    otherwise 3. Let l be the leader and N the number of pulls. Then
 
     .. math:: v_k = \frac{S_k + d_0 \bar v}{d_k + d_0}, \qquad
         z_k = \frac{\mu_l - \mu_k}{\sqrt{v_k / N_k + v_l / N_l}}, \qquad
@@ -311,7 +310,6 @@ class VarianceHalving(PlannedPolicy):
     reward_variances: ArrayLike | None = None
     delta: Confidence = 0.05
     keep_pulls: bool = True
-    shrinkage: NotNegative | None = None
     common_splits: bool = True
     plans_per_stage: Count = 2
     stop_probability: Annotated[float, between(0.5, 1)] | None = None
@@ -392,7 +390,7 @@ class VarianceHalving(PlannedPolicy):
         return stages
 
     def _by_likelihood(self, n_arms: int) -> LikelihoodAllocation:
-        return LikelihoodAllocation(n_arms, self.n_pulls, self.common_splits, self.shrinkage)
+        return LikelihoodAllocation(n_arms, self.n_pulls, self.common_splits)
 
     def _least_count(self) -> int:
         """Return the number of pulls of an arm before its estimated variance is used."""
@@ -410,7 +408,7 @@ class VarianceHalving(PlannedPolicy):
             return greedy_counts(positive_weights(known, in_play), n_pulls, budget, limit)
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
-        shrinkage = 0.0 if self.allocation == "ucb" else self._shrinkage
+        shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
         variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
@@ -420,23 +418,16 @@ class VarianceHalving(PlannedPolicy):
             return counts + greedy_counts(weight * ~is_ready, n_pulls, budget, limit)
         return greedy_counts(weight, n_pulls, budget, limit)
 
-    @property
-    def _shrinkage(self) -> float:
-        return DEFAULT_SHRINKAGE if self.shrinkage is None else self.shrinkage
-
     def _stop_early(self, game: Game, known: FloatArray | None) -> None:
         """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
         if self.stop_probability is None and self.tolerance is None:
             return
-        overlap = self._overlap(game.problem)
-        mean, error, ready = errors_in_play(game, known, self._shrinkage, overlap)
+        overlap = game.problem.overlap if self.overlap is None else self.overlap
+        mean, error, ready = errors_in_play(game, known, overlap)
         leader = best_alive(game.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
                 game.is_stopped[i], game.best[i] = True, leader[i]
-
-    def _overlap(self, problem: Problem) -> float:
-        return problem.overlap if self.overlap is None else self.overlap
 
     def ended_by(self, state: Game) -> Sequence[str]:
         """Return the stopping rules in use if one of them ended the play, else nothing."""

@@ -13,9 +13,14 @@
 `training_rows` choose rows. A new resource is a class with the methods of `Resource`.
 """
 
-from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
-from sklearn_halving.resources._of_parameter import Iterations, ParameterValue
-from sklearn_halving.resources._resolve import resolve_resource
+from sklearn_halving.resources._resource import Resource
+from sklearn_halving.resources._resources import (
+    FitTime,
+    Iterations,
+    ParameterValue,
+    PartialFit,
+    resolve_resource,
+)
 from sklearn_halving.resources._training_size import (
     TrainingSize,
     WholeFit,
@@ -23,18 +28,6 @@ from sklearn_halving.resources._training_size import (
     subset_order,
     training_rows,
 )
-from sklearn_halving.resources._types import Resource
 
-__all__ = [
-    "FitTime",
-    "Iterations",
-    "ParameterValue",
-    "PartialFit",
-    "Resource",
-    "TrainingSize",
-    "WholeFit",
-    "resolve_resource",
-    "rows_needed",
-    "subset_order",
-    "training_rows",
-]
+__all__ = ["FitTime", "Iterations", "ParameterValue", "PartialFit", "Resource", "TrainingSize"]
+__all__ += ["WholeFit", "resolve_resource", "rows_needed", "subset_order", "training_rows"]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sklearn.base import clone
 
 from sklearn_halving._typing import Estimator, Params
-from sklearn_halving.resources._fitting import (
+from sklearn_halving.resources._resource import (
     SplitData,
     class_names,
     fit,
@@ -142,11 +142,8 @@ def _evaluation_params(step: Any, X: object, y: object, weight: object = None) -
 
 
 @contextmanager
-def evaluated_on(held_out: SplitData | None, estimator: Estimator) -> Iterator[Estimator]:
-    """Yield the estimator with a booster that is evaluated on held-out rows, if there are any."""
-    if held_out is None:
-        yield estimator
-        return
+def evaluated_on(held_out: SplitData, estimator: Estimator) -> Iterator[Estimator]:
+    """Yield the estimator with a booster that is evaluated on held-out rows."""
     step, path = last_step(estimator), prefix_of_last_step(estimator).removesuffix("__")
     booster = EvaluatedBooster(step, estimator, held_out)
     try:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_halving._checks import CheckedFields
 from sklearn_halving._typing import Estimator
-from sklearn_halving.resources._types import LevelRange, Rescale, Resource
+from sklearn_halving.resources._resource import LevelRange, Rescale, Resource
 
 Rows = NDArray[np.intp]
 

@@ -199,9 +199,8 @@ class Choices(Dimension):
         """Return the centre of the cell of a value; NaN if it is not in the list."""
         if isinstance(self.values, range):  # may be too long to be listed
             is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            place = (
-                self.values.index(int(value)) if is_whole and int(value) in self.values else None
-            )
+            is_listed = is_whole and int(value) in self.values
+            place = self.values.index(int(value)) if is_listed else None
         else:
             place = self._place_of.get(value_digest(value))
         return float("nan") if place is None else (place + 0.5) / len(self.values)

@@ -9,12 +9,5 @@ from sklearn_halving.search._papers import (
     VarianceHalvingSearchCV,
 )
 
-__all__ = [
-    "AdaptiveSearchCV",
-    "BanditSearchCV",
-    "BayesGapSearchCV",
-    "HyperbandSearchCV",
-    "VarianceHalvingSearchCV",
-    "candidate_covariance",
-    "candidate_features",
-]
+__all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
+__all__ += ["VarianceHalvingSearchCV", "candidate_covariance", "candidate_features"]

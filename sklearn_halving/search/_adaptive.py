@@ -18,18 +18,15 @@ from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     MOST_CANDIDATES,
-    grid_policy,
-    warn_of_candidates,
-)
-from sklearn_halving.search.preparing._levels import (
     choose_levels,
     full_level,
+    grid_policy,
     screening_levels,
 )
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
 from sklearn_halving.search.preparing._splits import (
     SearchSplits,
@@ -210,7 +207,7 @@ class AdaptiveSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     def __init__(
@@ -245,16 +242,12 @@ class AdaptiveSearchCV(BaseSearch):
     sampler: Any
     n_fits: int | None
     n_fits_left_: int | None
-    n_candidates: int | None
     fits_in_flight: int | None
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         if space.is_grid and self.n_fits is None and self.time_budget is None:
             return self._grid_setup(inputs, space, resource)
         if self.n_fits is not None or self.time_budget is None:
@@ -266,8 +259,7 @@ class AdaptiveSearchCV(BaseSearch):
         for name in ("sampler", "fits_in_flight"):
             self._require_none(name, "for a grid without a budget, whose candidates all start")
         splits = fixed_splits(self, inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = choose_levels(limits, self.estimator, resource, splits)
+        levels = choose_levels(self, resource, splits)
         return Setup(inputs, space, resource, splits, levels)
 
     def _budget_setup(
@@ -289,7 +281,7 @@ class AdaptiveSearchCV(BaseSearch):
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
             )
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
         n_splits = splits.n_repetitions
         if n_most == space.size and n_splits is not None and n_most * n_splits <= n_fits:
@@ -303,8 +295,7 @@ class AdaptiveSearchCV(BaseSearch):
         """Return the setup of a time budget."""
         self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
         space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = screening_levels(limits, self.estimator, resource, splits)
+        levels = screening_levels(self, resource, splits)
         wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
         n_most = min(n for n in wanted if n is not None)
         sampler = resolve_sampler(self.sampler)

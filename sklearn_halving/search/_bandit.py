@@ -13,15 +13,9 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._protocol import (
-    ChoosesPoints,
-    GrowsArms,
-    Policy,
-    plays_levels,
-    uses_time,
-)
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, UsesTime
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import check_policy
+from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
@@ -34,17 +28,17 @@ from sklearn_halving.search._parameters import (
     SharedParameters,
 )
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     MOST_CANDIDATES,
     N_OF_DISTRIBUTIONS,
     check_splits,
+    choose_levels,
     count_candidates,
     count_fits,
+    full_level,
     optional_resource,
-    warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import choose_levels, full_level
-from sklearn_halving.search.preparing._setup import Setup, make_plan
+from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
@@ -249,7 +243,7 @@ class BanditSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"policy": "no_validation", "sampler": "no_validation", "n_fits": [COUNT, None]}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     n_fits_left_: int | None
@@ -285,11 +279,8 @@ class BanditSearchCV(BaseSearch):
 
     policy: Any
     n_fits: int | None
-    n_candidates: int | None
     sampler: Any
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         check_policy_or_name(self.policy)
@@ -303,7 +294,8 @@ class BanditSearchCV(BaseSearch):
             )
         if self.min_resources is not None and not has_levels:
             raise self._left_out("min_resources", "fits at one level")
-        if uses_time(self.policy) and self.time_budget is None:
+        uses_time = isinstance(self.policy, UsesTime) and self.policy.uses_time
+        if uses_time and self.time_budget is None:
             raise ValueError(
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
                 "fits; got None. Set it, or give the policy a number of pulls."
@@ -314,10 +306,9 @@ class BanditSearchCV(BaseSearch):
         is_lazy = grows or creates_points
         make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
         splits = make_splits(self, inputs, resource)
-        limits = self.min_resources, self.max_resources
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         if has_levels:
-            levels = choose_levels(limits, self.estimator, resource, splits, self.policy.factor)
+            levels = choose_levels(self, resource, splits, self.policy.factor)
         n_arms = self._count(space, grows=grows, creates_points=creates_points)
         n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
         if grows:
@@ -326,8 +317,6 @@ class BanditSearchCV(BaseSearch):
                 n_most = self.policy.plan(Problem(n_arms)).max_pulls or n_arms
             n_arms = min(n_arms, n_most)
         sampler = resolve_sampler(self.sampler) if grows else None
-        if not has_levels and not grows:
-            warn_of_candidates(self, space)
         known = range_of_steering_score(self)
         numbers = n_arms, n_fits, sampler
         return Setup(inputs, space, resource, splits, levels, *numbers, reward_range=known)
@@ -394,7 +383,7 @@ class BanditSearchCV(BaseSearch):
         n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
-            check_splits(self, setup, self._least_n_fits(n_arms))
+            check_splits(self, n_arms, setup.splits.n_repetitions, self._least_n_fits(n_arms))
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
         with naming_n_fits(name, setup):

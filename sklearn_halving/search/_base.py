@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._typing import Params
@@ -34,7 +35,6 @@ from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
@@ -47,12 +47,13 @@ from sklearn_halving.search._parameters import (
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
-from sklearn_halving.search.preparing._plan import add_costs, plan_table
-from sklearn_halving.search.preparing._setup import (
+from sklearn_halving.search.preparing._plan import (
     Setup,
+    add_costs,
     check_rungs,
     make_candidates,
     make_plan,
+    plan_table,
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._leaderboard import make_leaderboard
@@ -230,6 +231,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _make_task(self, run: Run, callbacks: CallbackTree) -> EvaluationTask:
         """Return all that the workers get."""
         setup, inputs = run.setup, run.setup.inputs
+        # If the resource is time, it includes the steps of each fit.
+        caches = type(self.estimator) is Pipeline and not isinstance(setup.resource, FitTime)
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
@@ -249,8 +252,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             config=get_config(),
             caller=self if callbacks.is_watched else None,
             held_out=setup.splits.held_out,
-            # If the resource is time, it includes the steps of each fit.
-            step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),
+            step_cache=StepCache() if caches else None,
         )
 
     def _pull(
@@ -284,7 +286,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 reward=run.reward,
                 log=run.log,
                 problem=run.plan.problem,
-                window=pull_window(run.policy, run.plan.of_policy),
+                window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
                 observer=progress,
                 journal=run.checkpoint.journal,
                 signals=StopSignals(run.deadline, interrupt),

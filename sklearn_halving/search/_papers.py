@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.random import RandomState
@@ -14,9 +14,9 @@ from sklearn_halving import _typing as t
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import BayesGap, Hyperband, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
+from sklearn_halving.policies._plan import default_window
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import default_window
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
@@ -29,18 +29,19 @@ from sklearn_halving.search._parameters import (
     SharedParameters,
 )
 from sklearn_halving.search.preparing._candidates import check_candidates
-from sklearn_halving.search.preparing._counts import (
+from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     N_OF_DISTRIBUTIONS,
+    Levels,
     check_splits,
+    choose_levels,
     count_candidates,
     count_fits,
+    full_level,
     grid_policy,
     optional_resource,
-    warn_of_candidates,
 )
-from sklearn_halving.search.preparing._levels import Levels, choose_levels, full_level
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits, streamed_splits
 
@@ -229,7 +230,7 @@ class HyperbandSearchCV(BaseSearch):
         SharedParameters._parameter_constraints
         | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
         | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
-        | {"min_resources": AMOUNT, "max_resources": AMOUNT}
+        | {"min_resources": AMOUNT}
     )
 
     def __init__(
@@ -261,22 +262,17 @@ class HyperbandSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_candidates: int | None
     n_loops: int | None
     brackets: str | Sequence[int] | None
     factor: float | None
-    resource: str | Resource | None
     min_resources: float | str | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = fixed_splits(self, inputs, resource)
         factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
-        limits = self.min_resources, self.max_resources
-        levels = choose_levels(limits, self.estimator, resource, splits, factor)
+        levels = choose_levels(self, resource, splits, factor)
         is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
         return Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
 
@@ -513,8 +509,8 @@ class VarianceHalvingSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "max_resources": AMOUNT}
-        | {"allocation": [StrOptions({"likelihood", "pooled", "ucb", "uniform"})]}
+        | {"n_fits": [COUNT, None]}
+        | {"allocation": [StrOptions({*get_args(Allocation)})]}
         | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
         | {"tolerance": [POSITIVE, None]}
     )
@@ -551,19 +547,15 @@ class VarianceHalvingSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     n_fits: int | None
-    n_candidates: int | None
     allocation: Allocation
     stop_probability: float | None
     tolerance: float | None
-    resource: str | Resource | None
-    max_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
         least = VarianceHalving(1, self.allocation).least_n_pulls
         n_arms = count_candidates(self, space, least, of_a_drawn)
@@ -586,7 +578,7 @@ class VarianceHalvingSearchCV(BaseSearch):
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        check_splits(self, setup, least)
+        check_splits(self, n_arms, setup.splits.n_repetitions, least)
         return halving if n_arms > 1 else UniformAllocation(n_fits)
 
 
@@ -761,14 +753,10 @@ class BayesGapSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "max_resources": AMOUNT}
-        | {"kernel": [StrOptions({"squared_exponential", "matern"})]}
-        | {
-            "acquisition": [
-                StrOptions({"bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"})
-            ]
-        }
-        | {"beta": [StrOptions({"effective", "printed"}), POSITIVE]}
+        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None]}
+        | {"kernel": [StrOptions({*get_args(KernelName)})]}
+        | {"acquisition": [StrOptions({*get_args(Acquisition)})]}
+        | {"beta": [StrOptions({*get_args(BetaRule)}), POSITIVE]}
     )
 
     n_fits_left_: int | None
@@ -804,20 +792,16 @@ class BayesGapSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     n_fits: int | None
-    n_candidates: int | None
     kernel: KernelName
     acquisition: Acquisition
     beta: float | BetaRule
-    resource: str | Resource | None
-    max_resources: float | str | None
     fits_in_flight: int | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        warn_of_candidates(self, space)
         splits = streamed_splits(self, inputs, resource)
-        levels = full_level(self.max_resources, self.estimator, resource, splits)
+        levels = full_level(self, resource, splits)
         n_arms = self._count_drawn(space)
         n_fits = self._count_fits(n_arms, splits)
         drawn = self._draw(space, n_arms, inputs.seeds.rng)
@@ -848,7 +832,7 @@ class BayesGapSearchCV(BaseSearch):
 
     def _policy(self, setup: Setup) -> Policy:
         n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
-        check_splits(self, setup, least=1)
+        check_splits(self, setup.n_candidates, setup.splits.n_repetitions, least=1)
         if setup.n_candidates == 1:
             return UniformAllocation(n_fits)
         return BayesGap(

@@ -28,7 +28,8 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
-from sklearn_halving.resources._fitting import suggestion
+from sklearn_halving.resources import Resource
+from sklearn_halving.resources._resource import suggestion
 
 COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -61,6 +62,7 @@ class SharedParameters:
         "memory_limit": [COUNT, str, None],
         "resource": "no_validation",  # checked by `resolve_resource`
         "n_candidates": [COUNT, None],
+        "max_resources": AMOUNT,
     }
 
     estimator: t.Estimator
@@ -73,6 +75,9 @@ class SharedParameters:
     random_state: t.RandomState | None
     verbose: int
     initial_candidates: Any
+    n_candidates: int | None
+    resource: str | Resource | None
+    max_resources: float | str | None
     checkpoint: t.FilePath | None
     fit_timeout: float | str | None
     memory_limit: int | str | None
@@ -163,12 +168,18 @@ class Reward:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The sources of randomness of a search."""
+    """The sources of randomness of a search.
+
+    Parameters
+    ----------
+    rng : numpy.random.RandomState
+        Draws candidates, the same as RandomizedSearchCV.
+    root : numpy.random.SeedSequence
+        Seed of the splits and the fits.
+    """
 
     rng: np.random.RandomState
-    """Draws candidates, the same as RandomizedSearchCV."""
     root: np.random.SeedSequence
-    """Seed of the splits and the fits."""
 
     @classmethod
     def of(cls, random_state: t.RandomState | None) -> Seeds:

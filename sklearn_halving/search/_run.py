@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -24,14 +24,13 @@ from sklearn_halving.policies._protocol import (
     StopsEarly,
 )
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.policies.bases._parameter_checks import is_outside
+from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
-from sklearn_halving.resources._of_parameter import is_number_of_rounds
+from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._candidates import Source
 from sklearn_halving.search.preparing._checkpoint import Checkpoint
-from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._setup import Setup
+from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
     warn_of_first_failures,
@@ -45,15 +44,22 @@ STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exce
 
 @dataclass
 class RunLog(PullLog):
-    """All outcomes so far, with the stage of each pull if the policy has stages."""
+    """All outcomes so far, with the stage of each pull if the policy has stages.
+
+    Parameters
+    ----------
+    stage : Callable[[Pull], int] or None
+        Function that returns the stage of a pull; None if the policy has no stages.
+    works : bool
+        Whether a fit has a score, or it was said that none has.
+    failing : set[int]
+        The candidates with fits before one has a score.
+    """
 
     stage: Callable[[Pull], int] | None = field(kw_only=True)
-    """Function that returns the stage of a pull; None if the policy has no stages."""
     stages: dict[Pull, int] = field(default_factory=dict)
     works: bool = False
-    """Whether a fit has a score, or it was said that none has."""
     failing: set[int] = field(default_factory=set)
-    """The candidates with fits before one has a score."""
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
@@ -70,38 +76,49 @@ class RunLog(PullLog):
 
 @dataclass
 class Run:
-    """What is known before the first pull, and then the state of a running `fit`."""
+    """What is known before the first pull, and then the state of a running `fit`.
+
+    Parameters
+    ----------
+    setup : Setup
+        What the policy was created from.
+    candidates : Candidates
+        The candidates, some of which may be created during the search.
+    source : Source or None
+        What creates candidates during the search, if something does.
+    task : EvaluationTask
+        The task of the workers.
+    deadline : float
+        Time of ``time.monotonic`` after which no pull starts.
+    budget : str
+        The time budget as the user wrote it; empty if there is none.
+    log : RunLog
+        The outcomes so far.
+    stopped_by : str
+        The reason for the end of the search.
+    began : float
+        Time of ``time.monotonic`` at the start of the search.
+    n_workers : int
+        Number of workers of the backend.
+    earlier : frozenset[Pull]
+        The pulls of earlier sessions, which were in the journal at the start.
+    """
 
     setup: Setup
-    """What the policy was created from."""
     policy: Policy
-    """The policy."""
     plan: SearchPlan
-    """The plan of the policy."""
     candidates: Candidates
-    """The candidates, some of which may be created during the search."""
     source: Source | None
-    """What creates candidates during the search, if something does."""
     state: Any = field(init=False)
-    """The state of the policy."""
     task: EvaluationTask = field(init=False)
-    """The task of the workers."""
     checkpoint: Checkpoint = field(init=False)
-    """The journal of the search."""
     deadline: float = inf
-    """Time of ``time.monotonic`` after which no pull starts."""
     budget: str = ""
-    """The time budget as the user wrote it; empty if there is none."""
     log: RunLog = field(init=False)
-    """The outcomes so far."""
     stopped_by: str = "policy"
-    """The reason for the end of the search."""
     began: float = field(default_factory=time.monotonic)
-    """Time of ``time.monotonic`` at the start of the search."""
     n_workers: int = 1
-    """Number of workers of the backend."""
     earlier: frozenset[Pull] = field(init=False)
-    """The pulls of earlier sessions, which were in the journal at the start."""
 
     def start(self) -> None:
         """Start the policy; raise if its parameters do not suit the search."""
@@ -157,9 +174,9 @@ class Run:
         has_checkpoint = self.checkpoint.journal is not None
         return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
 
-    @property
+    @cached_property
     def outcomes(self) -> list[Outcome]:
-        """All outcomes, sorted by pull, so that sums do not depend on which returned first."""
+        """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
 
     @property

@@ -9,11 +9,17 @@ For your own environments
     `Environment`, `Arms`, `Randomness`
 """
 
-from sklearn_halving.simulation._learning_curves import LearningCurves, PowerEnvelope, PowerLimits
-from sklearn_halving.simulation._noisy_arms import BernoulliArms, GaussianArms, GaussianProcessArms
 from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 from sklearn_halving.simulation._recorded_scores import RecordedScores
 from sklearn_halving.simulation._simulate import Estimate, SimulationResult, simulate
+from sklearn_halving.simulation._synthetic_arms import (
+    BernoulliArms,
+    GaussianArms,
+    GaussianProcessArms,
+    LearningCurves,
+    PowerEnvelope,
+    PowerLimits,
+)
 
 __all__ = ["Arms", "Environment", "Estimate", "Randomness", "SimulationResult", "simulate"]
 __all__ += ["BernoulliArms", "GaussianArms", "GaussianProcessArms"]

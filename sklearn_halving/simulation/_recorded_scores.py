@@ -13,9 +13,9 @@ import numpy.typing as npt
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
-from sklearn_halving.policies.bases._parameter_checks import RewardRange
-from sklearn_halving.simulation._noisy_arms import StoresArrays, as_vector
+from sklearn_halving.policies.bases._base_policy import RewardRange
 from sklearn_halving.simulation._randomness import Randomness
+from sklearn_halving.simulation._synthetic_arms import StoresArrays, as_vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,11 +81,8 @@ class RecordedScores(StoresArrays):
         scores = scores.reshape(*scores.shape[:2], -1)
         candidates = _checked_candidates(self.candidates, len(scores))
         has_none = np.isnan(scores).all(axis=(1, 2))
-        rule, got = (
-            "have a number for every candidate",
-            f"none for {candidates[has_none].tolist()}",
-        )
-        refuse_unless(not has_none.any(), "scores", rule, got)
+        rule, lacking = "have a number for every candidate", candidates[has_none].tolist()
+        refuse_unless(not lacking, "scores", rule, f"none for {lacking}")
         truth = _truth_of(scores) if self.truth is None else self.truth
         truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
         levels = _checked_levels(self.levels, scores.shape[2])
@@ -158,12 +155,17 @@ class RecordedScores(StoresArrays):
 
 @dataclass(frozen=True, eq=False)
 class Replays:
-    """Replays of recorded scores."""
+    """Replays of recorded scores.
+
+    Parameters
+    ----------
+    row : ndarray of int
+        Row of the scores of each arm. Shape ``(n_problems, n_arms)``.
+    """
 
     randomness: Randomness
     recorded: RecordedScores
     row: IntArray
-    """Row of the scores of each arm. Shape ``(n_problems, n_arms)``."""
 
     @cached_property
     def _columns(self) -> tuple[IntArray, IntArray]:
@@ -193,11 +195,8 @@ class Replays:
         row = self.row[problem, pulls.arm]
         column = self._column(problem, row, place, pulls.repetition)
         unknown = levels[place] != pulls.level
-        rule, got = (
-            f"be among those recorded, {levels.tolist()}",
-            int(pulls.level[unknown.argmax()]),
-        )
-        refuse_unless(not unknown.any(), "The levels of a policy", rule, got)
+        rule, first = f"be among those recorded, {levels.tolist()}", int(unknown.argmax())
+        refuse_unless(not unknown.any(), "The levels of a policy", rule, int(pulls.level[first]))
         rewards: FloatArray = self.recorded.scores[row, column, place]
         missing = np.isnan(rewards)
         if missing.any():

@@ -351,7 +351,8 @@ def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
     size = N_VALUES // problem.n_arms
     if policy.order_free:
         plan = policy.plan(problem)
-        known = [n for n in (plan.largest_round, plan.max_pulls, n_most) if n]
+        rounds = [stage.most_pulls or 0 for stage in plan.brackets[0].rounds]
+        known = [n for n in (max(rounds, default=0), plan.max_pulls, n_most) if n]
         size = min(size, N_PLANNED // min(known)) if known else 1
     return max(1, size)
 

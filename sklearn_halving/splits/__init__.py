@@ -11,11 +11,11 @@ A repetition is the number of a split. The same repetition always gives the same
 candidates that are evaluated on the same repetitions can be compared pairwise.
 """
 
-from sklearn_halving.splits._split_stream import split_stream
 from sklearn_halving.splits._stream import (
     RepeatedLearningTesting,
     SplitStream,
     corrected_variance_of_mean,
+    split_stream,
 )
 
 __all__ = ["RepeatedLearningTesting", "SplitStream", "corrected_variance_of_mean", "split_stream"]

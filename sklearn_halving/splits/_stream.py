@@ -1,28 +1,191 @@
 """Streams of train/test splits, those of repeated learning-testing, and the variance of a mean.
 
 The repetition is part of the seed, so splits do not depend on their order.
+
+Random splits and partitions of rows or groups are systematic samples: units are sorted by
+stratum, in random order within strata, and taken at even distances. Every unit is equally likely
+to be taken, and the number of units from a stratum is its expected value, rounded up or down at
+random. Rounding to the nearest integer, as in `StratifiedShuffleSplit`, would never test a class
+with few rows.
 """
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.utils import check_array, check_random_state, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_halving._checks import check_count, refuse_unless
-from sklearn_halving._typing import CvResults, RandomState
+from sklearn_halving._typing import CvResults, Params, RandomState, Splitter
 from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.splits._draws import Rows, draw_groups, draw_rows
+
+Rows = npt.NDArray[np.intp]
+
+N_TRIES = 16
+"""Number of random draws of whole groups; the best balanced one is used."""
+
+
+def draw_rows(
+    strata: Rows, n_train: int, n_test: int, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
+    """Draw disjoint training and test units.
+
+    Every stratum has a training unit if ``n_train`` is large enough.
+
+    Parameters
+    ----------
+    strata : int array of shape (n,)
+        Stratum of each unit, from 0; all zero if the draw is not stratified.
+    n_train, n_test : int
+        Number of units on each side; at most n in total.
+
+    Returns
+    -------
+    train, test : int arrays of shape (n_train,) and (n_test,)
+        Unit numbers in increasing order.
+    """
+    n_strata = int(strata.max()) + 1
+    of_each = n_strata <= n_train
+    units = _sorted_by_stratum(strata, n_strata, rng)
+    is_rest = _drawn(strata[units], len(units) - n_test, of_each, rng)
+    test, rest = units[~is_rest], units[is_rest]
+    train = rest[_drawn(strata[rest], n_train, of_each, rng)]
+    return np.sort(train), np.sort(test)
+
+
+def draw_groups(
+    groups: Rows, classes: Rows, n_train: int, n_test: int, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
+    """Draw the rows of training and test groups, in numbers proportional to the requested rows.
+
+    Parameters
+    ----------
+    groups, classes : int array of shape (n_rows,)
+        The group and the class of each row, from 0.
+    n_train, n_test : int
+        Requested rows on each side. If they add up to all rows, all groups are used.
+
+    Returns
+    -------
+    train, test : int arrays
+        Row numbers in increasing order.
+    """
+    table = class_table(groups, classes)
+    n_groups, n_rows = len(table), int(table.sum())
+    test_groups = min(max(round(n_test * n_groups / n_rows), 1), n_groups - 1)
+    rest = n_groups - test_groups
+    train_groups = min(max(round(n_train * n_groups / n_rows), 1), rest)
+    if n_train + n_test == n_rows:
+        train_groups = rest
+    strata, shares = _main_class(table), table.sum(axis=0) / n_rows
+    wanted = np.array([n_train * shares, n_test * shares])
+
+    def misfit(sides: tuple[Rows, Rows]) -> float:
+        counts = np.array([table[side].sum(axis=0) for side in sides])
+        difference = np.abs(counts - wanted).sum(axis=1) / wanted.sum(axis=1)
+        return float(difference.sum() + 2 * np.count_nonzero(counts[0] == 0))
+
+    tries = [draw_rows(strata, train_groups, test_groups, rng) for _ in range(N_TRIES)]
+    train, test = min(tries, key=misfit)
+    return np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, test))
+
+
+def deal_groups(groups: Rows, classes: Rows, n_folds: int, rng: np.random.Generator) -> Rows:
+    """Return a fold for each row, such that groups stay together and classes are balanced.
+
+    ``groups`` and ``classes`` are as in `draw_groups`.
+    """
+    table = class_table(groups, classes)
+    strata = _main_class(table)
+    wanted = table.sum(axis=0) / n_folds
+
+    def dealt() -> Rows:
+        folds = np.empty(len(table), dtype=np.intp)
+        units = _sorted_by_stratum(strata, int(strata.max()) + 1, rng)
+        folds[units] = (np.arange(len(table)) + rng.integers(n_folds)) % n_folds
+        return folds
+
+    def misfit(folds: Rows) -> float:
+        counts = np.array([table[folds == fold].sum(axis=0) for fold in range(n_folds)])
+        return float((np.abs(counts - wanted) / wanted).sum())
+
+    return min((dealt() for _ in range(N_TRIES)), key=misfit)[groups]
+
+
+def class_table(group_codes: Rows, class_codes: Rows) -> npt.NDArray[np.int64]:
+    """Return the number of rows of each class in each group, shape (n_groups, n_classes)."""
+    shape = int(group_codes.max()) + 1, int(class_codes.max()) + 1
+    cells = np.bincount(group_codes * shape[1] + class_codes, minlength=shape[0] * shape[1])
+    return cells.reshape(shape).astype(np.int64, copy=False)
+
+
+def _main_class(table: npt.NDArray[np.int64]) -> Rows:
+    """Return the class that is most overrepresented in each group.
+
+    Groups with a rare class form one stratum, even if few of their rows belong to it.
+    """
+    beside_share = table / table.sum(axis=1, keepdims=True) / table.sum(axis=0)
+    return np.unique(beside_share.argmax(axis=1), return_inverse=True)[1]
+
+
+def _sorted_by_stratum(strata: Rows, n_strata: int, rng: np.random.Generator) -> Rows:
+    """Return the units by stratum, with strata and units within strata in random order."""
+    units = np.argsort(rng.permutation(len(strata)))
+    stratum = rng.permutation(n_strata)[strata]
+    return units[np.argsort(stratum[units], kind="stable")]
+
+
+def _drawn(
+    sorted_strata: Rows, n_drawn: int, of_each: bool, rng: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """Take ``n_drawn`` units; if ``of_each``, at least one from every stratum.
+
+    Strata that expect less than one unit get one first. From the others, units are taken at even
+    distances from a random start, in exact integers: from any m consecutive units, this takes
+    m times their share, rounded up or down.
+    """
+    n = len(sorted_strata)
+    taken = np.zeros(n, dtype=bool)
+    if of_each and n_drawn < n:
+        first = np.flatnonzero(np.diff(sorted_strata, prepend=-1))
+        sizes = np.diff(first, append=n)
+        n_before = -1
+        while (n_taken := int(np.count_nonzero(taken))) > n_before:
+            n_before = n_taken
+            taken[first[sizes * (n_drawn - n_taken) < n - n_taken]] = True
+    free = np.flatnonzero(~taken)
+    n_left = n_drawn - (n - len(free))
+    marks = (np.arange(len(free) + 1) * n_left + rng.integers(len(free))) // len(free)
+    taken[free[marks[1:] != marks[:-1]]] = True
+    return taken
+
 
 RandomSource = RandomState | np.random.SeedSequence | None
 Split = tuple[Rows, Rows]
@@ -414,3 +577,210 @@ def corrected_variance_of_mean(
         sample_variance = squares.sum(axis=-1) / np.maximum(n_scores - 1, 1)
     shares = 1.0 / np.maximum(n_scores, 1) + test / train
     return np.where(n_scores >= 2, shares * sample_variance, np.nan)
+
+
+# Exact types: reshuffling would ignore the `split` method of a subclass.
+K_FOLDS = (KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold)
+REPEATED = {RepeatedKFold: KFold, RepeatedStratifiedKFold: StratifiedKFold}
+SHUFFLE_SPLITS = (ShuffleSplit, StratifiedShuffleSplit, GroupShuffleSplit)
+MAX_BLOCK_LENGTH = 10
+"""Largest number of ShuffleSplit splits that are made together."""
+NEED_GROUPS = (
+    GroupKFold,
+    StratifiedGroupKFold,
+    GroupShuffleSplit,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+)
+
+
+def split_stream(
+    cv: Any,
+    X: object,
+    y: object = None,
+    *,
+    classifier: bool = False,
+    random_state: RandomSource = None,
+    **split_params: object,
+) -> SplitStream:
+    """Return a stream of splits for anything that GridSearchCV accepts as ``cv``.
+
+    =======================  ==============================================================
+    ``cv``                   stream
+    =======================  ==============================================================
+    None                     endless: `RepeatedLearningTesting` with 20 % test rows
+    int, k-fold splitter     endless: repetition j is fold ``j % k`` of reshuffle ``j // k``
+    repeated k-fold          the same, beyond its own repeats
+    ShuffleSplit family      endless: drawn again with other seeds
+    with method ``stream``   the stream that it returns
+    others, iterables        finite: its splits, requested once
+    =======================  ==============================================================
+
+    K-fold splitters are KFold, StratifiedKFold, GroupKFold and StratifiedGroupKFold. Subclasses
+    belong to the last row, since they may split in their own way.
+
+    If a splitter returns the same splits in every call (not shuffled, or with an integer
+    ``random_state``), the stream starts with exactly these splits.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable of (train, test), or None
+        The ``cv`` parameter. An iterable yields row numbers or boolean masks.
+    X : array-like of shape (n_samples, ...)
+        The data.
+    y : array-like or None, default=None
+        The target.
+    classifier : bool, default=False
+        Whether the estimator is a classifier, for which None and an int mean stratified splits.
+    random_state : int, RandomState instance, SeedSequence or None, default=None
+        Seed of the reshuffles, if ``cv`` has no ``random_state`` of its own.
+    **split_params
+        Parameters of ``cv.split``, such as ``groups``.
+
+    Returns
+    -------
+    stream : SplitStream
+        The splits. Its ``n_repetitions`` is None if the stream is endless.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import TimeSeriesSplit
+    >>> from sklearn_halving.splits import split_stream
+    >>> X = np.zeros((6, 1))
+    >>> stream = split_stream(3, X, random_state=0)
+    >>> [stream.split(j)[1].tolist() for j in range(3)]  # the folds of KFold(3)
+    [[0, 1], [2, 3], [4, 5]]
+    >>> stream.n_repetitions is None
+    True
+    >>> split_stream(TimeSeriesSplit(4), X).n_repetitions
+    4
+    """
+    if cv is None:
+        cv = RepeatedLearningTesting(stratify=bool(classifier) and has_classes(y))
+    cv = check_cv(cv, y, classifier=classifier)
+    check_groups(cv, split_params)
+    if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
+        cv = copy.copy(cv)
+        cv.random_state = random_state
+    if hasattr(cv, "stream"):
+        return cv.stream(X, y, **split_params)
+    reshuffles = _reshuffles(cv, X, y, split_params, random_state)
+    if reshuffles is None:
+        splits = listed_splits(cv, X, y, split_params)
+        return SplitStream([splits].__getitem__, len(splits), len(splits))  # a single block
+    stream = SplitStream(reshuffles, reshuffles.block_length)
+    stream.split(0)  # invalid splitters raise scikit-learn's own error here
+    return stream
+
+
+@dataclass(frozen=True)
+class Reshuffles:
+    """Block m holds the splits of the m-th reshuffle.
+
+    Parameters
+    ----------
+    own : Splitter
+        The splitter of the user.
+    n_own : int
+        Number of blocks of its own splits; 0 if they differ between calls.
+    shuffled : Any
+        A splitter of one block, which is copied and given a ``random_state``.
+    seed : numpy.random.SeedSequence
+        The seed of the stream.
+    params : Params
+        Parameters of ``split``.
+    block_length : int
+        The number of splits of a block.
+    """
+
+    own: Splitter
+    n_own: int
+    shuffled: Any
+    seed: np.random.SeedSequence
+    # The data.
+    X: object
+    y: object
+    params: Params
+    block_length: int
+
+    def __call__(self, index: int) -> Sequence[Split]:
+        """Return the splits of a reshuffle."""
+        if index < self.n_own:
+            start = index * self.block_length
+            splits = self.own.split(self.X, self.y, **self.params)
+            return _as_rows(islice(splits, start, start + self.block_length))
+        seed = seed_of_repetition(self.seed, index)
+        if type(self.shuffled) is StratifiedGroupKFold and index > 0:
+            # It assigns groups in the order of their size, for any seed. If group sizes differ,
+            # all its reshuffles would be the same partition.
+            groups = group_codes(self.params["groups"], at_least=self.block_length)
+            classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
+            folds = deal_groups(groups, classes, self.block_length, np.random.default_rng(seed))
+            return _as_rows((folds != fold, folds == fold) for fold in range(self.block_length))
+        splitter = copy.copy(self.shuffled)
+        splitter.random_state = int(seed.generate_state(1)[0])
+        # Splitters that ignore groups warn in every call; once is enough.
+        params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
+        return _as_rows(splitter.split(self.X, self.y, **params))
+
+
+def _reshuffles(
+    cv: Any, X: object, y: object, params: Params, random_state: RandomSource
+) -> Reshuffles | None:
+    """Return the reshuffles of a splitter, or None if it cannot be reshuffled."""
+    if type(cv) in REPEATED:
+        n_blocks = cv.n_repeats
+        length = cv.get_n_splits(X, y) // n_blocks
+        shuffled = REPEATED[type(cv)](length, shuffle=True)
+    elif type(cv) in K_FOLDS:
+        n_blocks, length = 1, cv.n_splits
+        shuffled = copy.copy(cv)
+        shuffled.shuffle = True
+    elif type(cv) in SHUFFLE_SPLITS and cv.n_splits > 0:
+        length = max(d for d in range(1, MAX_BLOCK_LENGTH + 1) if cv.n_splits % d == 0)
+        n_blocks = cv.n_splits // length
+        shuffled = copy.copy(cv)
+        shuffled.n_splits = length
+    else:
+        return None
+    seed = seed_of_stream(random_state if cv.random_state is None else cv.random_state)
+    is_constant = isinstance(cv.random_state, Integral) or not getattr(cv, "shuffle", True)
+    return Reshuffles(cv, n_blocks if is_constant else 0, shuffled, seed, X, y, params, length)
+
+
+def listed_splits(cv: Splitter, X: object, y: object, params: Params) -> list[Split]:
+    """Return all splits of a splitter, which is called only once."""
+    n_splits = cv.get_n_splits(X, y, **params)
+    splits = _as_rows(cv.split(X, y, **params))
+    if not splits:
+        raise ValueError(
+            "No fits were performed. Was the CV iterator empty? Were there no candidates? "
+            "A generator can be used only once: pass a list of its splits."
+        )
+    if len(splits) != n_splits:
+        raise ValueError(
+            "cv.split and cv.get_n_splits return inconsistent results. "
+            f"Expected {n_splits} splits, got {len(splits)}"
+        )
+    return splits
+
+
+def check_groups(cv: object, params: Params) -> None:
+    """Raise if a splitter of scikit-learn needs groups and there are none."""
+    if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
+        raise ValueError(
+            f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
+            "label for each row. Pass groups to fit, or use a cv without groups."
+        )
+
+
+def _as_rows(splits: Iterable[tuple[object, object]]) -> list[Split]:
+    """Return the splits as row numbers; a splitter may yield row numbers or boolean masks."""
+    return [(row_numbers(train), row_numbers(test)) for train, test in splits]
+
+
+def row_numbers(selection: object) -> Rows:
+    """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
+    rows = np.asarray(selection)
+    return narrow(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp, copy=False))

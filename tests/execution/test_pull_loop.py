@@ -18,7 +18,7 @@ from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Plan, Problem, Pull, Pulls, open_plan
-from sklearn_halving.policies.bases._base_policy import DEFAULT_WINDOW
+from sklearn_halving.policies._plan import DEFAULT_WINDOW
 
 
 @dataclass

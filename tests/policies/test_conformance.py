@@ -73,8 +73,7 @@ from sklearn_halving.policies import (
     VarianceHalving,
     VarianceRejects,
 )
-from sklearn_halving.policies._protocol import plays_levels
-from sklearn_halving.policies.bases._base_policy import check_policy
+from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
 
 Reward = Callable[[Pull], float]
 

@@ -1,16 +1,32 @@
-"""Who goes on to the next rung: only arms with a mean, also where there is room for more."""
+"""Successive halving: who goes on to the next rung, in a grid, by doubling, without barriers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import NO_ARM, Hyperband, Problem, Pulls
+from sklearn_halving.policies import (
+    NO_ARM,
+    AsynchronousBrackets,
+    DoublingHalving,
+    FiniteHorizonHalving,
+    GridHalving,
+    Hyperband,
+    InfiniteHorizonHalving,
+    Problem,
+    Pull,
+    Pulls,
+    Round,
+    SuccessiveHalving,
+    SuccessiveRejects,
+)
 from sklearn_halving.policies._successive_halving import promotion_keys
 
 NAN = math.nan
@@ -114,3 +130,168 @@ def test_one_loop_is_begun_after_the_other() -> None:
     assert labels_as_begun(Hyperband(n_loops=2), 9) == [
         (loop, label) for loop in (0, 1) for label in (1, 2, 0)
     ]
+
+
+PLANS = st.builds(
+    GridHalving,
+    n_arms=st.integers(1, 200),
+    n_repetitions=st.integers(1, 12),
+    factor=st.sampled_from([2, 2.5, 3, 4]),
+    early_repetitions=st.integers(1, 4),
+    first_floor=st.sampled_from([1, 50]),
+    deep_floor=st.sampled_from([1, 200]),
+)
+
+
+def rungs_of(policy: GridHalving, min_level: int, max_level: int) -> tuple[Round, ...]:
+    (bracket,) = policy.plan(Problem(1, min_level, max_level)).brackets
+    return bracket.rounds
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_never_more_pulls_than_all_arms_on_all_splits(policy, min_level, above):
+    plan = policy.plan(Problem(1, min_level, min_level + above))
+    assert plan.n_pulls(policy.n_repetitions) <= policy.n_arms * policy.n_repetitions
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_every_arm_starts_and_three_are_compared_on_all_splits(policy, min_level, above):
+    first, *_, last = 2 * rungs_of(policy, min_level, min_level + above)
+    assert first.n_arms == policy.n_arms
+    assert last.n_arms >= max(1, min(3, policy.n_arms - 1))
+    assert last.level == min_level + above
+    assert last.n_repetitions is None
+
+
+@given(PLANS, st.integers(1, 20), st.integers(0, 3000))
+def test_rungs_are_above_the_floors_and_increase(policy, min_level, above):
+    rungs = rungs_of(policy, min_level, min_level + above)
+    levels = sorted({rung.level for rung in rungs})
+    assert [rung.level for rung in rungs] == sorted(rung.level for rung in rungs)
+    assert all(level >= policy.deep_floor for level in levels[:-2])
+    assert all(level >= max(min_level, policy.first_floor) for level in levels[:-1])
+    # Two rungs share a level only where the second goes on with the splits of the first.
+    for before, rung in pairwise(rungs):
+        assert rung.first_repetition == (before.n_repetitions if rung.level == before.level else 0)
+
+
+@pytest.mark.parametrize("n_arms", [1, 2])
+def test_one_or_two_arms_are_a_grid_search(n_arms):
+    assert rungs_of(GridHalving(n_arms, 5), 1, 1000) == (Round(n_arms, 1000),)
+
+
+def test_what_cannot_be_halved_races_on_splits():
+    race = (Round(6, 40, 2), Round(3, 40, first_repetition=2))
+    assert rungs_of(GridHalving(6, 5, first_floor=50, deep_floor=200), 4, 40) == race
+    assert rungs_of(GridHalving(3, 5), 1, 1000) == (
+        Round(3, 1000, 2),
+        Round(2, 1000, first_repetition=2),
+    )
+
+
+def test_a_problem_with_another_number_of_splits_is_refused():
+    with pytest.raises(ValueError, match="n_repetitions must be the number of splits, 3, got 5"):
+        GridHalving(6, 5).start(Problem(6, 1, 100, 3))
+
+
+def play(policy: DoublingHalving, reward: object, problem: Problem) -> tuple:
+    """Play one problem -> (one list of pulls for each rung, answer)."""
+    state = policy.start(problem)
+    rungs = []
+    while not policy.is_finished(state):
+        pulls = policy.ask(state, 10**6)
+        rungs.append(list(pulls.each()))
+        policy.tell(state, pulls, np.array([reward(pull) for pull in rungs[-1]]))
+    return rungs, int(policy.recommend(state))
+
+
+def units(pulls: Iterable[Pull]) -> int:
+    """Return the units that pulls cost, each unit of an arm counted once."""
+    highest: dict[int, int] = {}
+    for pull in pulls:
+        highest[pull.arm] = max(pull.level, highest.get(pull.arm, 0))
+    return sum(highest.values())
+
+
+def test_the_printed_schedule() -> None:
+    """16 arms, 1000 units: 15, 31, 62, 125."""
+    policy = InfiniteHorizonHalving(16, 1000)
+    (bracket,) = policy.plan(Problem(max_level=1000)).brackets
+    assert [rung.n_arms for rung in bracket.rounds] == [16, 8, 4, 2]
+    assert [rung.level for rung in bracket.rounds] == [15, 31, 62, 125]
+    added = SuccessiveHalving(16, 1000).plan(Problem(max_level=1000)).brackets[0].rounds
+    assert [rung.level for rung in added] == np.cumsum([15, 31, 62, 125]).tolist()
+
+
+def test_doubling_by_hand() -> None:
+    """4 arms: runs of 8, 16, 32 units, with levels (1, 3), (2, 6), (4, 12).
+
+    Arms 1 and 3 stand at 3 after the first run, and so are compared by that at level 2; arm 0
+    wins at its first comparison at level 2 against what arm 1 had at level 3.
+    """
+    table = {
+        (0, 1): 0.1, (1, 1): 0.5, (2, 1): 0.2, (3, 1): 0.6,
+        (1, 3): 0.4, (3, 3): 0.7,
+        (0, 2): 0.5, (2, 2): 0.1,
+        (0, 6): 0.9, (3, 6): 0.8,
+    }  # fmt: skip
+    policy, problem = DoublingHalving(19), Problem(4, 1, 100, 1)
+    rungs, best = play(policy, lambda pull: table[pull[:2]], problem)
+    assert [[pull[:2] for pull in rung] for rung in rungs] == [
+        [(0, 1), (1, 1), (2, 1), (3, 1)],
+        [(1, 3), (3, 3)],
+        [(0, 2), (2, 2)],
+        [(0, 6), (3, 6)],
+    ]
+    assert best == 0
+
+
+curves = st.integers(0, 2**16).map(
+    lambda seed: lambda pull: float(np.random.default_rng([seed, *pull]).random())
+)
+
+
+@settings(max_examples=30)
+@given(reward=curves, n_arms=st.integers(2, 20), budget=st.integers(200, 900))
+def test_what_it_does_does_not_depend_on_when_it_stops(
+    reward: object, n_arms: int, budget: int
+) -> None:
+    problem = Problem(n_arms, 1, 10**6, 1)
+    short, _ = play(DoublingHalving(budget), reward, problem)
+    long, _ = play(DoublingHalving(3 * budget), reward, problem)
+    assert short == long[: len(short)]
+    spent = units(chain.from_iterable(short))
+    assert budget / 4 < spent <= budget
+
+
+def test_it_ends_when_all_arms_stand_at_the_largest_level() -> None:
+    rungs, best = play(DoublingHalving(10**6), lambda pull: pull.arm, Problem(5, 1, 30, 1))
+    assert units(chain.from_iterable(rungs)) == 5 * 30
+    assert best == 4
+
+
+WIDE = AsynchronousBrackets(FiniteHorizonHalving(9, 27))
+"""One bracket of 9, 3 and 1 arms at the levels 1, 3 and 9."""
+
+
+def tell(policy: AsynchronousBrackets, state: object, pull: Pull, reward: float) -> None:
+    policy.tell(state, Pulls.of(pull), np.array([reward]))
+
+
+def asked(policy: AsynchronousBrackets, state: object, n: int) -> list[Pull]:
+    return [pull for _ in range(n) for pull in policy.ask(state, 1).each()]
+
+
+def test_the_best_of_three_goes_on_before_the_rung_is_complete() -> None:
+    state = WIDE.start(Problem(9, 1, 9))
+    for pull, reward in zip(asked(WIDE, state, 3), (1.0, 3.0, 2.0), strict=True):
+        tell(WIDE, state, pull, reward)
+    assert asked(WIDE, state, 1) == [Pull(1, 3, 0)]
+    for pull in asked(WIDE, state, 3):
+        tell(WIDE, state, pull, 0.0)
+    assert asked(WIDE, state, 1) == [Pull(2, 3, 0)], "the best that is left of the first six"
+
+
+def test_what_plans_no_brackets_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^brackets must be a policy that plans brackets"):
+        AsynchronousBrackets(SuccessiveRejects(10))  # type: ignore[arg-type]

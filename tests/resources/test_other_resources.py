@@ -21,7 +21,7 @@ from sklearn_halving.resources import (
     TrainingSize,
     resolve_resource,
 )
-from sklearn_halving.resources._resolve import units_of
+from sklearn_halving.resources._resources import units_of
 
 X, Y = make_classification(200, 6, random_state=0)
 FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClassifier())

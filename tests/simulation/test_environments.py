@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import kstest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving.policies import Pulls
+from sklearn_halving import VarianceHalvingSearchCV
+from sklearn_halving.policies import Pulls, SuccessiveHalving, SuccessiveRejects, UniformAllocation
 from sklearn_halving.simulation import (
     BernoulliArms,
     Environment,
@@ -18,7 +24,9 @@ from sklearn_halving.simulation import (
     PowerEnvelope,
     Randomness,
     RecordedScores,
+    simulate,
 )
+from sklearn_halving.simulation._randomness import running_mean_noise
 
 KERNEL = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.3], [0.1, 0.3, 0.5]])
 SCORES = np.array([[0.1, 0.2, 0.3], [0.5, 0.6, 0.1]])
@@ -132,3 +140,158 @@ def test_limits_that_are_drawn_without_an_optimum_are_judged_by_the_best_drawn()
 def test_what_makes_no_sense_is_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+N = 20_000
+
+
+def randomness(n_problems: int = 1, seed: int = 0, first: int = 0) -> Randomness:
+    return Randomness.of(np.random.SeedSequence(seed), n_problems, first)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_part_of_a_name_counts(place: int) -> None:
+    name = [np.zeros(N, dtype=int) for _ in range(4)]
+    name[place] = np.arange(N)
+    numbers = randomness(N).uniform(*name)
+    assert len(np.unique(numbers)) == N
+    assert kstest(numbers, "uniform").pvalue > 1e-4
+    # Neighbours: 5 standard errors of a correlation.
+    assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 5 / np.sqrt(N)
+
+
+def test_normal_numbers_are_normal() -> None:
+    numbers = randomness().normal(0, np.arange(N), 13)
+    assert kstest(numbers, "norm").pvalue > 1e-4
+
+
+def running_means(levels: list[int], n: int) -> np.ndarray:
+    """Return running means of n sequences, shape (len(levels), n)."""
+    arm = np.arange(n)
+    zero = np.zeros(n, dtype=int)
+    return np.array(
+        [running_mean_noise(randomness(), zero, Pulls(arm, np.full(n, k), zero)) for k in levels]
+    )
+
+
+@given(levels=st.lists(st.integers(1, 300), min_size=2, max_size=2, unique=True))
+@settings(max_examples=20, deadline=None)
+def test_running_means_belong_to_one_sequence(levels: list[int]) -> None:
+    """Sums S_a and S_b of independent draws, a <= b, have the covariance a."""
+    a, b = sorted(levels)
+    n = 4000
+    sums = running_means([a, b], n) * np.array([[a], [b]])
+    covariance = np.cov(sums)
+    assert covariance[0, 0] == pytest.approx(a, rel=6 * np.sqrt(2 / n))
+    assert covariance[1, 1] == pytest.approx(b, rel=6 * np.sqrt(2 / n))
+    assert abs(covariance[0, 1] - a) < 6 * np.sqrt((a * b + a * a) / n)
+
+
+TABLE = np.array([[0.5, 0.7, 0.6], [0.9, 0.4, 0.8], [0.1, 0.2, 0.3]])
+
+
+def test_recorded_splits_are_played_as_they_are() -> None:
+    """On the first two splits alone candidate 1 has 0.65 and candidate 0 has 0.6."""
+    for n_pulls, best in ((3, 1), (6, 1), (9, 1)):
+        recorded = RecordedScores(TABLE, splits="recorded")
+        result = simulate(UniformAllocation(n_pulls), recorded, n_problems=3)
+        assert result.recommended.tolist() == [best] * 3
+    swapped = RecordedScores(TABLE[:, [1, 0, 2]], splits="recorded")
+    assert simulate(UniformAllocation(3), swapped, n_problems=1).recommended.tolist() == [0]
+    most = simulate(UniformAllocation(1000), swapped, n_problems=2)
+    assert most.n_pulls.tolist() == [9, 9], "there are no more splits than were recorded"
+
+
+def test_common_splits_are_common() -> None:
+    """Scores that differ by the same on every split are never mixed up, however few pulls."""
+    level = np.random.default_rng(0).normal(size=20)
+    scores = np.array([[0.0], [0.01], [-0.01]]) + level
+    common = simulate(UniformAllocation(3), RecordedScores(scores), n_problems=200)
+    assert common.is_mistake.sum() == 0
+    own = simulate(UniformAllocation(3), RecordedScores(scores, splits="own"), n_problems=200)
+    assert own.mistake_probability.value > 0.4
+
+
+def test_shuffling_is_fair_to_equal_candidates() -> None:
+    alike = np.full((3, 2), 0.5)
+    plain = simulate(UniformAllocation(6), RecordedScores(alike), n_problems=30)
+    assert plain.recommended.tolist() == [0] * 30
+    shuffled = simulate(UniformAllocation(6), RecordedScores(alike, shuffle=True), n_problems=3000)
+    counts = np.bincount(shuffled.recommended, minlength=3)
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(3000 * 2 / 9)
+    assert shuffled.is_mistake.sum() == 0
+
+
+def test_a_chosen_candidate_is_named_by_its_row_also_when_shuffled() -> None:
+    far = np.array([[0.1], [0.9], [0.5]])
+    result = simulate(SuccessiveRejects(20), RecordedScores(far, shuffle=True), n_problems=20)
+    assert result.recommended.tolist() == [1] * 20
+
+
+def test_levels() -> None:
+    scores = np.array([[[0.1, 0.9]], [[0.3, 0.5]], [[0.2, 0.3]], [[0.0, 0.2]]])
+    policy = SuccessiveHalving(4, 16)  # all at 2, two of them at 6
+    recorded = RecordedScores(scores, levels=[2, 6])
+    result = simulate(policy, recorded, n_problems=2)
+    # Candidate 0, the best in the end, is third of four at level 2.
+    assert result.recommended.tolist() == [1, 1]
+    assert result.regret == pytest.approx([0.4, 0.4])
+    assert result.n_units.tolist() == [16, 16]
+    with pytest.raises(ValueError, match="train each of 4 arms with 3 units"):
+        simulate(policy, RecordedScores(scores, levels=[3, 6]), n_problems=2)
+    with pytest.raises(ValueError, match=r"recorded, \[1, 6\], got 2"):
+        simulate(policy, RecordedScores(scores, levels=[1, 6]), n_problems=2)
+
+
+def test_a_candidate_is_judged_at_the_highest_level_it_has() -> None:
+    scores = np.array([[[0.1, np.nan], [0.3, np.nan]], [[0.3, 0.5], [0.1, 0.7]]])
+    assert RecordedScores(scores, [1, 2]).truth.tolist() == pytest.approx([0.2, 0.6])
+    assert RecordedScores(scores, [1, 2], truth=[1, 0]).truth.tolist() == [1, 0]
+
+
+X, Y = load_iris(return_X_y=True)
+
+
+def test_a_replayed_search_ends_as_the_search_did() -> None:
+    space = {"max_depth": [1, 2, 3, 4], "min_samples_leaf": [1, 3, 9]}
+    tree = DecisionTreeClassifier(random_state=0)
+    search = VarianceHalvingSearchCV(tree, space, n_fits=60, random_state=0).fit(X, Y)
+    counts = search.history_.groupby("candidate").size()
+    recorded = RecordedScores.from_history(search.history_, splits="recorded")
+    assert recorded.n_arms == 12
+    assert recorded.reward_range is None
+    assert np.isnan(recorded.scores[..., 0]).sum() == 12 * recorded.scores.shape[1] - 60
+    # Every candidate on the splits that all of them have.
+    n_all = int(counts.min())
+    first = search.history_[search.history_["split"] < n_all]
+    complete = RecordedScores.from_history(first, splits="recorded", reward_range=(0, 1))
+    chosen = simulate(UniformAllocation(12 * n_all), complete, n_problems=1).recommended[0]
+    means = first.groupby("candidate")["test_score"].mean()
+    assert means[chosen] == means.max()
+
+
+def test_candidates_of_a_history_keep_their_numbers() -> None:
+    """Of 3, 7 and 20, what was recorded of a search whose others never came up."""
+    history = pd.DataFrame(
+        {
+            "candidate": [20, 3, 7, 20, 3, 7],
+            "split": [0, 0, 0, 1, 1, 1],
+            "test_score": [0.5, 0.6, 0.9, 0.5, 0.6, 0.8],
+        }
+    )
+    recorded = RecordedScores.from_history(history, shuffle=True)
+    assert recorded.candidates.tolist() == [3, 7, 20]
+    assert recorded.truth.tolist() == pytest.approx([0.6, 0.85, 0.5])
+    result = simulate(UniformAllocation(12), recorded, n_problems=20)
+    assert result.recommended.tolist() == [7] * 20
+    assert result.regret.tolist() == [0.0] * 20
+    gappy = RecordedScores.from_history(history.drop(index=3))
+    with pytest.raises(ValueError, match="Candidate 20 has no recorded score on split 1 at"):
+        simulate(UniformAllocation(60), gappy, n_problems=5)
+
+
+def test_a_history_without_the_scores_is_refused() -> None:
+    history = pd.DataFrame({"candidate": [0], "split": [0], "test_accuracy": [0.5]})
+    with pytest.raises(ValueError, match="column 'test_score', got 'candidate', 'split', 'test_a"):
+        RecordedScores.from_history(history)
+    assert RecordedScores.from_history(history, "test_accuracy").truth.tolist() == [0.5]

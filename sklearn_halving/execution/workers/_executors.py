@@ -31,6 +31,7 @@ from sklearn_halving._unstable_joblib import (
     start_on_loop,
 )
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._threads import FIT_THREADS, fit_threads
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _limits, _worker
@@ -72,7 +73,8 @@ def open_executor(
     ValueError
         If the platform does not support a limit.
     """
-    _limits.check_limits(limits)
+    if limits != NO_LIMITS:
+        _limits.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         n_threads = session.threads_of_fit(FIT_THREADS.get())
@@ -127,7 +129,7 @@ class SerialExecutor:
             return []
         job = self._queue.popleft()
         if not self._packed:
-            return [_worker.evaluate_with_model(self._task, job)]
+            return [evaluate(self._task, job)]
         chunk = _worker.packed_chunk(self._task, [job])
         (done,) = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
         if isinstance(done, Exception):
@@ -135,21 +137,29 @@ class SerialExecutor:
         return [done]
 
     def close(self) -> None:
-        """Kill the process of the fits."""
-        _limits.PROCESSES.close(self._token)
+        """Kill the process of the fits, if there is one."""
+        if self._packed:
+            _limits.PROCESSES.close(self._token)
 
 
 @dataclass
 class ChunkQueue:
-    """Jobs that wait for a worker."""
+    """Jobs that wait for a worker.
+
+    Parameters
+    ----------
+    max_chunks : int
+        Maximum number of chunks that are sent at a time.
+    waiting : deque[Job]
+        Jobs in the order of submission.
+    suspects : deque[Job]
+        Jobs that were lost because their worker died. One of them may have killed it, so they
+        are sent first and one at a time.
+    """
 
     max_chunks: int
-    """Maximum number of chunks that are sent at a time."""
     waiting: deque[Job] = field(default_factory=deque)
-    """Jobs in the order of submission."""
     suspects: deque[Job] = field(default_factory=deque)
-    """Jobs that were lost because their worker died. One of them may have killed it, so they are
-    sent first and one at a time."""
     _n_held: Counter[int] = field(default_factory=Counter)
     _last_level: int | None = None
     _seconds: dict[int, float] = field(default_factory=dict)

@@ -78,12 +78,18 @@ def check_limits(limits: PullLimits) -> None:
 
 @dataclass(eq=False)
 class EndedError(Exception):
-    """The process of a pull ended before it returned a result."""
+    """The process of a pull ended before it returned a result.
+
+    Parameters
+    ----------
+    has_begun : bool
+        Whether the pull had started.
+    exit_code : int
+        As `subprocess.Popen.returncode`.
+    """
 
     has_begun: bool
-    """Whether the pull had started."""
     exit_code: int
-    """As `subprocess.Popen.returncode`."""
 
 
 class FitProcess:

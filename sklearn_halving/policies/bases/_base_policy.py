@@ -1,41 +1,32 @@
-"""Base class of policies, with a plan of a single round."""
+"""Base class of policies, and checks of parameters that several policies have."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from math import inf, nan
+from typing import Annotated, Any, ClassVar, Protocol
 
-from sklearn_halving._checks import CheckedFields
+import numpy as np
+
+from sklearn_halving._checks import (
+    CheckedFields,
+    Rule,
+    between,
+    check_not_negative,
+    check_whole,
+    refuse_unless,
+)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.policies._protocol import PlaysLevels, Policy
 from sklearn_halving.policies._types import Problem
 
-DEFAULT_WINDOW = 8
-"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
-WINDOW_SHARE = 8
-"""One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
-MAX_WINDOW = 20
+
+def plays_levels(policy: object) -> bool:
+    """Return whether a policy may pull below the largest level."""
+    return isinstance(policy, PlaysLevels) and policy.plays_levels
 
 
-def default_window(max_pulls: int | None) -> int:
-    """Return the number of pulls in flight for a policy that depends on the order of rewards.
-
-    It must not depend on the number of workers. A policy that knows 7/8 of its rewards when it
-    asks for the last pull decides almost as well as one that waits for every reward. Eight
-    workers need about 20 pulls in flight, because the oldest is told first.
-    """
-    if max_pulls is None:
-        return DEFAULT_WINDOW
-    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
-
-
-def pull_window(policy: Policy, plan: Plan) -> int | None:
-    """Return the maximum number of pulls in flight; None if it does not matter."""
-    if plan.window is not None or policy.order_free:
-        return plan.window
-    return default_window(plan.max_pulls)
-
-
-class BasePolicy(CheckedFields, Policy):
+class BasePolicy(CheckedFields):
     """Base class of policies, whose plan is a single round without a maximum.
 
     To write your own policy, inherit from this class and write the methods of `Policy`. A class
@@ -67,7 +58,7 @@ def check_policy(given: Any) -> Policy:
     """Return the policy; raise TypeError if it is a class, or if a method is missing."""
     is_class = isinstance(given, type)
     required = [name for name in ("order_free", *vars(Policy)) if not name.startswith("_")]
-    missing = [name for name in required if _is_missing(given, name)]
+    missing = [name for name in required if not hasattr(given, name)]
     if is_class or missing:
         what = f"the class {given.__name__}" if is_class else f"{given!r}, without {missing[0]}"
         raise TypeError(f"policy must be an object with the methods of Policy, got {what}.")
@@ -75,9 +66,62 @@ def check_policy(given: Any) -> Policy:
     return policy
 
 
-def _is_missing(given: object, name: str) -> bool:
-    if not hasattr(given, name):
-        return True
-    # Methods that a subclass of BasePolicy does not define have the empty body of the protocol.
-    without_body = getattr(Policy, name, None)
-    return without_body is not None and getattr(given, name) == without_body.__get__(given)
+def check_budget(name: str, value: float, least: int, why: str) -> None:
+    """Raise if a number of pulls is not a whole number, or smaller than the minimum."""
+    check_whole(name, value, f"Use {least} or more, as an int.")
+    if value < least:
+        reason = f"is too small {why}. The least budget that works is {least}."
+        raise ValueError(f"{name}={value} {reason}")
+
+
+def check_range(name: str, value: object, advice: str) -> None:
+    """Raise unless the value is a pair of finite numbers, the smaller first."""
+    try:
+        low, high = map(float, value)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low = high = nan
+    holds = -inf < low < high < inf
+    refuse_unless(holds, name, "be two finite numbers, the smaller first", repr(value), advice)
+
+
+Confidence = Annotated[float, between(0, 1, "It is the accepted probability of a wrong answer.")]
+Exploration = Annotated[float, Rule(check_not_negative, "0 does not explore.")]
+RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it is (0, 1).")]
+Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
+
+
+class Ranged(Protocol):
+    """A policy with a range of rewards."""
+
+    @property
+    def reward_range(self) -> RewardRange | None:
+        """Smallest and largest possible reward; None for those of the problem."""
+
+
+def known_range(policy: Ranged, problem: Problem) -> RewardRange | None:
+    """Return the range of rewards of a policy, or else that of the problem."""
+    return problem.reward_range if policy.reward_range is None else policy.reward_range
+
+
+def reward_width(policy: Ranged, problem: Problem) -> float:
+    """Return ``high - low``, or raise if there is no range.
+
+    Confidence intervals are multiplied by this width. This is equivalent to scaling all rewards
+    to [0, 1], but leaves the rewards unchanged, so that equal means remain equal.
+    """
+    reward_range = known_range(policy, problem)
+    if reward_range is None:
+        raise ValueError(
+            f"{type(policy).__name__} needs rewards of a known range, got reward_range=None. Give "
+            "reward_range=(low, high), for example (0, 1) for accuracy."
+        )
+    # Again, for policies with a __post_init__ of their own.
+    check_range("reward_range", reward_range, "It is the range of the rewards, such as (0, 1).")
+    low, high = reward_range
+    return float(high) - float(low)
+
+
+def is_outside(reward_range: RewardRange | None, rewards: FloatArray) -> BoolArray:
+    """Return which rewards are outside of the range; none if there is no range."""
+    low, high = reward_range or (-np.inf, np.inf)
+    return (rewards < low) | (rewards > high)

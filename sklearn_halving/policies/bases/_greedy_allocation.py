@@ -90,37 +90,12 @@ def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> F
 
     Since the largest weight is 1, a precision of half a pull is sufficient.
     """
-    # Rounding errors must not include a pull whose index is exactly 1 / level.
-    high = _water_level(weight, n_pulls, budget) * (1 - 1e-12)
-    low = np.maximum(high - weight.shape[1], 0.0)
-    is_low = _counts_above(weight, n_pulls, low).sum(axis=1) <= budget
-    low = np.where(is_low, low, 0.0)
+    low, high = np.zeros(len(budget)), budget + n_pulls.max(axis=1) + 1.0
     while (high - low > 0.5).any():
         middle = (low + high) / 2
         is_low = _counts_above(weight, n_pulls, middle).sum(axis=1) <= budget
         low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
     return low
-
-
-def _water_level(weight: FloatArray, n_pulls: IntArray, budget: IntArray) -> FloatArray:
-    """Return t with ``sum(max(0, weight * t - n_pulls)) = budget``.
-
-    The sum is convex and piecewise linear in t. Newton's method therefore converges to t from
-    above in a finite number of steps.
-    """
-    has_weight = weight > 0
-    active = has_weight
-    needed = budget.astype(np.float64)
-    while True:
-        total = np.where(active, weight, 0.0).sum(axis=1)
-        held = np.where(active, n_pulls, 0).sum(axis=1)
-        level: FloatArray = (needed + held) / np.where(total > 0, total, np.inf)
-        smaller = active & (weight * level[:, np.newaxis] > n_pulls)
-        # The set would be empty if there were no pulls to allocate.
-        smaller |= active & ~smaller.any(axis=1, keepdims=True)
-        if (smaller == active).all():
-            return level
-        active = smaller
 
 
 def _one_to_the_largest(index: FloatArray, rest: IntArray) -> IntArray:
@@ -156,11 +131,9 @@ def bounded_counts(
         effective = count * (1 - 2 * np.sqrt(log(1 / delta) / (count - 1)))  # increasing
     is_open = variance > 0
     held = np.where(is_open, n_pulls, top)  # more than any arm can have, so that nothing is added
-    low = np.zeros(len(budget))
-    # The effective count is below the count, so that the level without the bound is an upper
-    # limit. After 26 steps, the count of each arm is off by at most one pull.
-    high = _water_level(variance, n_pulls, budget) * (1 + 1e-9)
-    for _ in range(26):
+    largest = variance.max(axis=1)
+    low, high = np.zeros(len(budget)), effective[-1] / np.where(largest > 0, largest, np.inf)
+    for _ in range(top.bit_length() + 2):  # the count of each arm is off by at most one pull
         middle = (low + high) / 2
         target = 2 + np.searchsorted(effective, variance * middle[:, np.newaxis])
         too_many = np.maximum(target - held, 0).sum(axis=1) > budget

@@ -8,7 +8,6 @@ is a row, and arrays have shape ``(n_problems, n_arms)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any, ClassVar, Literal
 
@@ -17,9 +16,8 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._broken_splits import BrokenSplits
-from sklearn_halving.policies.bases._parameter_checks import (
+from sklearn_halving.policies.bases._base_policy import (
+    BasePolicy,
     RewardRange,
     check_budget,
     is_outside,
@@ -28,6 +26,7 @@ from sklearn_halving.policies.bases._parameter_checks import (
 )
 from sklearn_halving.policies.bases._ranking import (
     ArmStatistics,
+    BrokenSplits,
     any_of_each,
     best_known,
     largest_usable,
@@ -35,43 +34,45 @@ from sklearn_halving.policies.bases._ranking import (
 )
 
 
-@dataclass
 class IndexState:
-    """State of an index policy."""
+    """State of an index policy.
 
-    problem: Problem
-    batch_shape: Shape
-    width: float
-    """The largest minus the smallest possible reward, by which bounds are multiplied."""
-    most_pulls: float
-    """Maximum number of pulls of a problem; infinite if there is no maximum."""
-    statistics: ArmStatistics = field(init=False)
-    """Statistics of the known rewards."""
-    n_asked: IntArray = field(init=False)
-    """Number of pulls including pulls in flight, which is the next repetition of an arm.
-    Shape ``(n_problems, n_arms)``."""
-    n_lost: IntArray = field(init=False)
-    """Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
-    n_arms)``."""
-    splits: BrokenSplits = field(init=False)
-    """The splits on which nothing works."""
-    is_open: BoolArray = field(init=False)
-    """Problems that are not finished. Shape ``(n_problems,)``."""
-    is_decided: BoolArray = field(init=False)
-    """Problems that ended because of the stopping rule, or because no rival was left.
-    Shape ``(n_problems,)``."""
-    is_outside: BoolArray = field(init=False)
-    """Problems with a reward outside of the range. Shape ``(n_problems,)``."""
-    memory: Any = None
-    """What a policy has to remember besides the statistics."""
+    Attributes
+    ----------
+    width : float
+        The largest minus the smallest possible reward, by which bounds are multiplied.
+    most_pulls : float
+        Maximum number of pulls of a problem; infinite if there is no maximum.
+    statistics : ArmStatistics
+        Statistics of the known rewards.
+    n_asked : ndarray of int
+        Number of pulls including pulls in flight, which is the next repetition of an arm.
+        Shape ``(n_problems, n_arms)``.
+    n_lost : ndarray of int
+        Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
+        n_arms)``.
+    splits : BrokenSplits
+        The splits on which nothing works.
+    is_open : ndarray of bool
+        Problems that are not finished. Shape ``(n_problems,)``.
+    is_decided : ndarray of bool
+        Problems that ended because of the stopping rule, or because no rival was left. Shape
+        ``(n_problems,)``.
+    is_outside : ndarray of bool
+        Problems with a reward outside of the range. Shape ``(n_problems,)``.
+    memory : Any
+        What a policy has to remember besides the statistics.
+    """
 
-    def __post_init__(self) -> None:
-        """Start without rewards."""
-        shape = prod(self.batch_shape), self.problem.n_arms
+    def __init__(self, problem: Problem, batch_shape: Shape, width: float, most: float) -> None:
+        self.problem, self.batch_shape = problem, batch_shape
+        self.width, self.most_pulls = width, most
+        shape = prod(batch_shape), problem.n_arms
         self.statistics, self.splits = ArmStatistics.zeros(shape), BrokenSplits(shape[0])
         self.n_asked, self.n_lost = np.zeros((2, *shape), dtype=np.int64)
         self.is_open = np.ones(shape[0], dtype=bool)
         self.is_decided, self.is_outside = np.zeros((2, shape[0]), dtype=bool)
+        self.memory: Any = None
 
     @property
     def rows(self) -> IntArray:
@@ -126,14 +127,20 @@ class IndexPolicy(BasePolicy):
 
     Each request returns one pull per problem, so that a simulation knows each reward before the
     next decision. Further requests before the reward is known take pulls in flight into account.
+
+    Attributes
+    ----------
+    n_first : int
+        Number of pulls that an arm needs before it has an index.
+    budget : Literal['n_pulls', 'max_pulls']
+        The field with the maximum number of pulls; ``max_pulls`` may be None.
+    goes_on_when_decided : bool
+        Whether an arm without rivals is still pulled, to collect rewards.
     """
 
     n_first: ClassVar[int] = 1
-    """Number of pulls that an arm needs before it has an index."""
     budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
-    """The field with the maximum number of pulls; ``max_pulls`` may be None."""
     goes_on_when_decided: ClassVar[bool] = False
-    """Whether an arm without rivals is still pulled, to collect rewards."""
 
     reward_range: RewardRange | None
 

@@ -19,8 +19,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Se
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._broken_splits import BrokenSplits
-from sklearn_halving.policies.bases._ranking import ArmStatistics
+from sklearn_halving.policies.bases._ranking import ArmStatistics, BrokenSplits
 
 
 def halving_widths(n_arms: int) -> list[int]:

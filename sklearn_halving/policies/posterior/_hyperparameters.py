@@ -19,12 +19,12 @@ from scipy.optimize import minimize
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_covariance import (
+from sklearn_halving.policies.posterior._arm_posterior import (
     ArmCovariance,
+    ArmPosterior,
     KernelCovariance,
     spread_places,
 )
-from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 
 VARIANCE_BOUNDS = (1e-4, 1e2)
 """Bounds of the noise and split variance, as multiples of the prior variance of the arms."""

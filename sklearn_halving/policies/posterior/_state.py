@@ -9,9 +9,8 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem
-from sklearn_halving.policies.bases._broken_splits import BrokenSplits
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
-from sklearn_halving.policies.bases._ranking import any_of_each
+from sklearn_halving.policies.bases._ranking import BrokenSplits, any_of_each
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 

@@ -94,29 +94,30 @@ class LazyCandidates:
 
 @dataclass
 class CandidateSource:
-    """Creates the candidates of a growing policy by a sampler, after the initial ones."""
+    """Creates the candidates of a growing policy by a sampler, after the initial ones.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Creates the candidates.
+    told : Told
+        The candidates so far and their scores.
+    seed : list[int]
+        Seed of the sampler. It is combined with the number of the group.
+    initial : Sequence[Params]
+        The first candidates.
+    n_groups : int
+        Number of groups so far.
+    """
 
     sampler: Sampler
-    """Creates the candidates."""
     told: Told
-    """The candidates so far and their scores."""
     seed: list[int]
-    """Seed of the sampler. It is combined with the number of the group."""
     initial: Sequence[Params]
-    """The first candidates."""
     # The policy and its state, from the start of the search on.
     policy: Any = None
     state: Any = None
     n_groups: int = 0
-    """Number of groups so far."""
-
-    @classmethod
-    def over(
-        cls, space: SearchSpace, sampler: Sampler, rng: np.random.RandomState
-    ) -> CandidateSource:
-        """Return the source for a search space, with a seed from a generator."""
-        seed = rng.randint(2**31 - 1, size=4).tolist()
-        return cls(sampler, Told(Space.of(space.distributions)), seed, space.initial)
 
     def examples(self) -> list[Params]:
         """Return the initial candidates, random ones, and a proposal without scores."""
@@ -184,5 +185,7 @@ def make_source(
     if isinstance(policy, ChoosesPoints):
         return PointSource(Space.of(space.distributions))
     if isinstance(policy, GrowsArms):
-        return CandidateSource.over(space, sampler or RandomSampler(), rng)
+        seed = rng.randint(2**31 - 1, size=4).tolist()
+        told = Told(Space.of(space.distributions))
+        return CandidateSource(sampler or RandomSampler(), told, seed, space.initial)
     return None

@@ -50,14 +50,21 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The open journal of a search, and its random state."""
+    """The open journal of a search, and its random state.
+
+    Parameters
+    ----------
+    journal : Journal or None
+        The journal; None without a checkpoint.
+    random_state : RandomState or None
+        Random state with which candidates and splits are drawn.
+    seed : int or None
+        The number that was drawn as ``random_state``; None if that of the search is a number.
+    """
 
     journal: Journal | None = None
-    """The journal; None without a checkpoint."""
     random_state: RandomState | None = None
-    """Random state with which candidates and splits are drawn."""
     seed: int | None = None
-    """The number that was drawn as ``random_state``; None if that of the search is a number."""
 
     def begin(self, search: BaseSearchCV, task: EvaluationTask, plan: SearchPlan) -> None:
         """Compare the search with that of the journal, and write a new session to the journal.

@@ -20,7 +20,7 @@ from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._fitting import listed
+from sklearn_halving.resources._resource import listed
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import (
     MAX_CHOICES,
@@ -310,6 +310,12 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         space = space.starting_with(different.values())
     resource.check(parameters.estimator, space.names)
     _check_whole_numbers(parameters.estimator, space)
+    size, wanted = space.size, parameters.n_candidates
+    if size is not None and wanted is not None and size < wanted:
+        warn_user(
+            f"There are only {size} candidates, fewer than n_candidates={wanted}: all of them are "
+            "tried."
+        )
     return space
 
 

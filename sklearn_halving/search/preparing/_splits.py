@@ -28,7 +28,7 @@ from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import Inputs, SharedParameters
 from sklearn_halving.splits import split_stream
-from sklearn_halving.splits._split_stream import check_groups, listed_splits
+from sklearn_halving.splits._stream import check_groups, listed_splits
 
 MIN_PER_CLASS = 6
 """Minimum number of rows of each class and label in a training subset. Five-fold cross-validation
@@ -52,14 +52,20 @@ which early stopping is evaluated, would have fewer rows than there are classes.
 
 @dataclass(frozen=True)
 class EarlyRungs:
-    """Properties of the data and its splits that limit the early rungs."""
+    """Properties of the data and its splits that limit the early rungs.
+
+    Parameters
+    ----------
+    n_telling : int or None
+        Number of splits that are enough for a first evaluation of a candidate: the smallest
+        number such that the test folds of the first splits contain `TELLING_ROWS` rows and
+        `TELLING_PER_CLASS` of each class, and are like all rows. None if it was not computed.
+    has_like_folds : bool
+        Whether the first two test folds are like all rows, see `_is_like_all`.
+    """
 
     n_telling: int | None = None
-    """Number of splits that are enough for a first evaluation of a candidate: the smallest number
-    such that the test folds of the first splits contain `TELLING_ROWS` rows and
-    `TELLING_PER_CLASS` of each class, and are like all rows. None if it was not computed."""
     has_like_folds: bool = True
-    """Whether the first two test folds are like all rows, see `_is_like_all`."""
     # Number of columns of X and of classes of y; 0 if there are none or it is not known.
     n_columns: int = 0
     n_classes: int = 0
@@ -121,22 +127,31 @@ class EarlyRungs:
 
 @dataclass(frozen=True)
 class SearchSplits:
-    """The splits of a search, and what is known about them before the first fit."""
+    """The splits of a search, and what is known about them before the first fit.
+
+    Parameters
+    ----------
+    folds : Folds
+        The rows of each repetition.
+    n_repetitions : int or None
+        Number of splits; None if it is unlimited.
+    n_rows_needed : int
+        Number of rows that a subset needs to contain enough of every class.
+    early : EarlyRungs
+        What the early rungs need.
+    held_out : HeldOutRows or None
+        Holds out training rows for the early stopping of boosters.
+    """
 
     folds: Folds
-    """The rows of each repetition."""
     n_repetitions: int | None
-    """Number of splits; None if it is unlimited."""
     # Number of rows of the smallest training fold, of the smallest test fold, and of the data.
     n_train: int
     n_test: int
     n_rows: int
     n_rows_needed: int = 1
-    """Number of rows that a subset needs to contain enough of every class."""
     early: EarlyRungs = field(default_factory=EarlyRungs)
-    """What the early rungs need."""
     held_out: HeldOutRows | None = None
-    """Holds out training rows for the early stopping of boosters."""
 
     @property
     def overlap(self) -> float:
@@ -203,17 +218,23 @@ def streamed_splits(search: SharedParameters, inputs: Inputs, resource: Resource
 
 @dataclass(frozen=True)
 class _Data:
-    """What the splits depend on."""
+    """What the splits depend on.
+
+    Parameters
+    ----------
+    classes : ndarray of int or None
+        The classes of each row, one column for each output, of which every subset must contain
+        some; None if there are no classes.
+    is_known : bool
+        Whether scikit-learn knows this type of target; if not, the estimator may.
+    """
 
     X: object
     y: object
     groups: Rows | None
     classifies: bool
     classes: Rows | None
-    """The classes of each row, one column for each output, of which every subset must contain
-    some; None if there are no classes."""
     is_known: bool
-    """Whether scikit-learn knows this type of target; if not, the estimator may."""
 
     @classmethod
     def of(cls, search: SharedParameters, inputs: Inputs) -> _Data:

@@ -10,8 +10,10 @@ import numpy as np
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.noise._choice_probability import probability_of_choice
-from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import (
+    fit_additive_model,
+    probability_of_choice,
+)
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting._tables import pulled_means

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from sklearn_halving.policies import FactorCovariance, KernelCovariance
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.posterior._arm_covariance import (
+from sklearn_halving.policies.posterior._arm_posterior import (
+    ArmPosterior,
     DenseCovariance,
     PriorFeatures,
     as_arm_covariance,
 )
-from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 
 
 def squared_exponential(points: np.ndarray, length: float = 0.3) -> np.ndarray:
