@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from sklearn_halving._checks import check_choice
+from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import (
@@ -15,8 +16,6 @@ from sklearn_halving.plotting._display import (
     Display,
     FittedSearch,
     Search,
-    params_texts,
-    short_names,
 )
 
 if TYPE_CHECKING:
@@ -133,8 +132,8 @@ class HistoryDisplay(Display):
         drawing.clip_below(ax, x, score, drawing.limits(score, *keep))
         drawing.set_numbers(ax.xaxis, np.arange(2) if cost == "fits" else np.array([0, 0.5]))
         ax.set(xlabel=cost, ylabel=self.score_label, xlim=(0, 1.02 * x.max()))
-        n_candidates = drawing.counted(fits["candidate"].nunique(), "candidate")
-        drawing.title(ax, f"{drawing.counted(len(fits), 'fit')} of {n_candidates}")
+        n_candidates = counted(fits["candidate"].nunique(), "candidate")
+        drawing.title(ax, f"{counted(len(fits), 'fit')} of {n_candidates}")
         return self
 
 
@@ -168,7 +167,7 @@ def _choices(history: pd.DataFrame) -> np.ndarray:
     return choices
 
 
-MAX_CANDIDATES = 12
+MAX_CANDIDATES, MAX_LABEL = 12, 46
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -189,6 +188,8 @@ class ConfidenceDisplay(Display):
         single score.
     n_candidates : int
         Number of candidates with a score.
+    header : str
+        Names of the parameters in which the candidates differ, above their labels.
     score_label, interval_label : str
         Labels of the axis and of the intervals.
 
@@ -217,6 +218,7 @@ class ConfidenceDisplay(Display):
 
     candidates: pd.DataFrame
     n_candidates: int
+    header: str = ""
     score_label: str = "score"
     interval_label: str = ""
 
@@ -232,9 +234,12 @@ class ConfidenceDisplay(Display):
         shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
-        names = short_names(table["params"].tolist())
+        compared = shown if len(shown) > 1 else table
+        columns = parameter_columns(compared["params"].tolist(), len(shown), MAX_LABEL)
+        header, *labels = aligned(columns or {"": ["the only candidate"] * len(shown)})
         return cls(
-            candidates=shown.assign(label=params_texts(shown["params"].tolist(), names)),
+            candidates=shown.assign(label=[label[:-2] for label in labels]),
+            header=header[:-2],
             n_candidates=len(table),
             score_label=found.score_label,
             interval_label="with bounds" if found.has_posterior else "± 1 standard error",
@@ -252,7 +257,8 @@ class ConfidenceDisplay(Display):
             style: Params = {"color": color, "markersize": 8, "linewidth": 2.5}
             style["markerfacecolor"] = ax.get_facecolor() if is_partial else color
             ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
-        ax.set_yticks(range(len(shown)), shown["label"])
+        ax.set_yticks(range(-1, len(shown)), [self.header, *shown["label"]], family="monospace")
+        ax.tick_params(axis="y", length=0)
         winner = "winner: your model" if (shown["best"] & shown["own"]).any() else "winner"
         names = [(drawing.OWN, "your model"), (drawing.WINNER, winner)]
         for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
@@ -261,12 +267,12 @@ class ConfidenceDisplay(Display):
         if shown["is_partial"].any():
             style = {"color": drawing.CANDIDATES, "markerfacecolor": "none"}
             ax.plot([], [], "o", label="fewer splits", **style)
-        for text, color in zip(ax.get_yticklabels(), colors, strict=True):
+        for text, color in zip(ax.get_yticklabels()[1:], colors, strict=True):
             if color != drawing.CANDIDATES:
                 text.set_color(color)
-        ax.set_ylim(max(len(shown), 4) - 0.4, -0.6)
+        ax.set_ylim(max(len(shown), 4) - 0.4, -1.4)
         ax.set_xlabel(self.score_label)
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""
-        number = drawing.counted(self.n_candidates, "candidate")
+        number = counted(self.n_candidates, "candidate")
         drawing.title(ax, f"{few}{number}, {self.interval_label}", side="right")
         return self

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sklearn_halving._formatting import short_texts, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.samplers._space import is_finite_number
 
@@ -25,40 +26,6 @@ MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
 """Inches of a figure: on a slide, the font of 10 points is one of 18."""
-
-
-def shortened(text: str, length: int) -> str:
-    """Return the text without its middle if it is too long, because names differ at the ends."""
-    if len(text) <= length:
-        return text
-    head = (length - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def is_model(value: object) -> bool:
-    """Return whether a value is an estimator."""
-    return hasattr(value, "fit") and not isinstance(value, type)
-
-
-def value_text(value: object) -> str:
-    """Return a value of a parameter as a reader would write it, models by their class."""
-    if is_finite_number(value):
-        return tick_text(float(f"{value:.3g}"))
-    text = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
-    return shortened(" ".join(text.split()), 26)
-
-
-def value_texts(values: Sequence[object]) -> list[str]:
-    """Return values of one parameter as text, in full if words could not be told apart."""
-    words = [value for value in values if not is_finite_number(value)]
-    if len(set(map(value_text, words))) == len(set(map(str, words))):
-        return [value_text(value) for value in values]
-    return [shortened(" ".join(str(value).split()), 40) for value in values]
 
 
 def tick_text(value: float, place: object = None) -> str:
@@ -79,7 +46,7 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     A few words among many numbers, such as "scale", have places of their own behind the numbers.
     """
     numbers = np.array([value if is_finite_number(value) else np.nan for value in values])
-    texts = np.array(value_texts(values), dtype=object)
+    texts = np.array(short_texts(values), dtype=object)
     is_word = np.isnan(numbers)
     known, words = np.unique(numbers[~is_word]), sorted(set(texts[is_word]))
     if words and len(known) <= MAX_CATEGORIES:

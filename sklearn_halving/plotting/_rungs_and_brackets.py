@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._formatting import counted
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
@@ -92,7 +93,7 @@ class RungDisplay(Display):
             drawing.set_amounts(panel, own["n_resources"].to_numpy())
             if len(brackets) > 1:
                 panel.set_title(f"bracket {bracket}", fontsize="medium")
-        number = drawing.counted(rungs["candidate"].nunique(), "candidate")
+        number = counted(rungs["candidate"].nunique(), "candidate")
         drawing.title(self._header, f"Rungs of {number}", *self.axes_)
         return self
 

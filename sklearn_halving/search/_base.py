@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, estimator_html_repr
 
+from sklearn_halving._formatting import budget_text, score_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -36,7 +37,6 @@ from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
-from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
     Inputs,
     SharedParameters,
@@ -55,13 +55,11 @@ from sklearn_halving.search.preparing._setup import (
     make_plan,
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
-from sklearn_halving.search.reporting._leaderboard import make_leaderboard
-from sklearn_halving.search.reporting._results import make_record, make_results
+from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
+from sklearn_halving.search.reporting._results import make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
-from sklearn_halving.search.reporting._tables import make_history
 from sklearn_halving.search.watching import _failure_messages as failures
-from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._mlflow import logged_as_a_whole
+from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
 if TYPE_CHECKING:
@@ -328,9 +326,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> len(history) == search.n_fits_, set(history["outcome"])
         (True, {'ok'})
         """
-        if not hasattr(self, "_record"):
+        if not hasattr(self, "_results"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
-        return make_history(self._record)
+        return make_history(self._results)
 
     @property
     def progress_(self) -> ProgressReport:
@@ -389,7 +387,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """
         self._require_results()
         row = getattr(self, "best_index_", None)
-        return make_leaderboard(self._record, self.cv_results_, row)
+        return make_leaderboard(self._results, row)
 
     def summary(self) -> str:
         """Return a summary of the search and its results as plain text.
@@ -423,8 +421,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """
         self._require_results()
         found = Summary(
-            self._record,
-            self.cv_results_,
+            self._results,
             self.leaderboard(),
             row=getattr(self, "best_index_", None),
             probability=getattr(self, "best_probability_", np.nan),
@@ -435,7 +432,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""
-        if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
+        if not (hasattr(self, "_results") and hasattr(self, "cv_results_")):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
@@ -482,7 +479,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
-        self._record = make_record(run, self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
@@ -490,15 +486,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run)
+            self._results = make_results(run, self.estimator)
         self.cv_results_ = self._results.cv_results
         if hasattr(self, "n_fits"):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._results.belief is not None:
             self.regret_bounds_ = self._results.belief.regret_bounds
-        self.n_resources_spent_ = self._record.n_resources_spent
-        self.full_fits_ = self._record.full_fits
+        self.n_resources_spent_ = self._results.n_resources_spent
+        self.full_fits_ = self._results.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
@@ -581,5 +577,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
+            if name == "_results" or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

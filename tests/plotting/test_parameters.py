@@ -119,5 +119,5 @@ def test_models_are_shown_by_their_names() -> None:
         "GaussianNB",
     ]
     axes = ConfidenceDisplay.from_estimator(search).ax_
-    names = {text.get_text() for text in axes.get_yticklabels()}
-    assert names <= {"DecisionTreeClassifier", "GaussianNB"}
+    names = {text.get_text().strip() for text in axes.get_yticklabels()}
+    assert names <= {"model", "DecisionTreeClassifier", "GaussianNB"}

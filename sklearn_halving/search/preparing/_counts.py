@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sklearn_halving._formatting import counted
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search.preparing._levels import Levels
 from sklearn_halving.search.preparing._setup import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, check_number

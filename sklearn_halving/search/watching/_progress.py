@@ -10,13 +10,13 @@ from math import inf, isnan, nan
 
 import numpy as np
 
+from sklearn_halving._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
