@@ -184,13 +184,13 @@ class Summary:
         error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
         text += f"{(winner - yours).mean():+.2g}{f' ({error:.2g})' if len(keys) > 2 else ''}"
-        text += f" on {counted(len(keys), 'common split')}"
-        resource = self.results.resource
+        resource, mean = self.results.resource, self._mean(row)
         if level < self.results.max_level:
-            text += f" at {resource.name}={number_text(resource.to_amount(level))}"
-        elif score_text(winner.mean()) != self._mean(row):
-            text += f"; winner {self._mean(row)} on all of its splits"
-        return text
+            at = f"{resource.name}={number_text(resource.to_amount(level))}"
+            return f"{text} on {counted(len(keys), 'common split')} at {at}"
+        if score_text(winner.mean()) != mean:
+            return f"{text} on {counted(len(keys), 'split')} ({mean} on all)"
+        return f"{text} on {counted(len(keys), 'common split')}"
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
