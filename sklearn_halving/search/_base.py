@@ -32,9 +32,10 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
-from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
+from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import pull_window
 from sklearn_halving.resources import FitTime
 from sklearn_halving.search._parameters import (
@@ -47,7 +48,7 @@ from sklearn_halving.search._parameters import (
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
-from sklearn_halving.search.preparing._plan import add_costs, plan_table
+from sklearn_halving.search.preparing._plan import add_costs, add_seconds, plan_table
 from sklearn_halving.search.preparing._setup import (
     Setup,
     check_rungs,
@@ -161,13 +162,19 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         callbacks.end()
         return self
 
-    def plan(self, X: object, y: object = None, **params: object) -> pd.DataFrame:
+    def plan(
+        self, X: object, y: object = None, *, measure: bool = False, **params: object
+    ) -> pd.DataFrame:
         """Return the plan of `fit` with the same arguments, without fitting any model.
 
         Parameters
         ----------
         X, y, **params
             As for `fit`.
+        measure : bool, default=False
+            If True, the first candidate is fitted in full on the first split, as `fit` would, and
+            the plan has a column ``seconds``, and with a ``time_budget`` the number of full fits
+            that it can hold.
 
         Returns
         -------
@@ -182,6 +189,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
               of candidates, where the time budget decides;
+            - with ``measure``, ``seconds`` of these fits with the workers of ``n_jobs``, if the
+              time of a fit is proportional to its resource;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
               of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
               fraction of that of GridSearchCV over all candidates of the search.
@@ -195,7 +204,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             played until the ``time_budget`` is over, they are those of one loop.
         """
         validate_params(self)
-        read_limits(self)  # raises if one of them cannot be read
+        budget, limits = read_limits(self)
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would exhaust the iterator cv={self.cv!r} and leave no splits for fit. "
@@ -213,7 +222,28 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
         may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
+        if measure:
+            seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
+            n_workers = effective_n_jobs(self.n_jobs)
+            refit = splits.n_rows / len(splits.folds.fold(0).train) if self.refit else 0.0
+            held = (budget / seconds - refit) * n_workers
+            add_seconds(table, plan, seconds, n_workers, held)
         return table
+
+    def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
+        """Return the time of training and scoring the first candidate on the first split."""
+        task, candidates = self._make_task(run), run.candidates
+        arm = int(run.policy.ask(run.state, 1).arm[0])  # candidates may be created when asked for
+        if isinstance(candidates, LazyCandidates):
+            candidates.ensure(arm)
+        with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
+            executor.submit(Job(Pull(arm, task.max_level, 0)))
+            while not (results := executor.wait_any()):
+                pass
+        outcome = results[0].outcome
+        if (error := outcome.error or outcome.score_error) is not None:
+            raise ValueError(f"The fit that was to be measured failed:\n{error}")
+        return max(outcome.fit_seconds + outcome.score_seconds, 1e-9)
 
     def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
@@ -225,7 +255,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         check_rungs(self.estimator, setup, candidates)
         return Run(setup, policy, plan, candidates, source)
 
-    def _make_task(self, run: Run, callbacks: CallbackTree) -> EvaluationTask:
+    def _make_task(self, run: Run, callbacks: CallbackTree | None = None) -> EvaluationTask:
         """Return all that the workers get."""
         setup, inputs = run.setup, run.setup.inputs
         return EvaluationTask(
@@ -245,7 +275,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             max_level=setup.levels.largest,
             seed=None if self.random_state is None else inputs.seeds.root,
             config=get_config(),
-            caller=self if callbacks.is_watched else None,
+            caller=self if callbacks is not None and callbacks.is_watched else None,
             held_out=setup.splits.held_out,
             # If the resource is time, it includes the steps of each fit.
             step_cache=None if isinstance(setup.resource, FitTime) else StepCache(),

@@ -209,3 +209,12 @@ def test_the_plan_says_what_the_time_decides():
     assert plan["n_resources"].tolist() == [720, 200, 720]
     assert plan["n_fits"].isna().tolist() == [False, True, True]
     assert plan["at_most"].all()
+    assert "seconds" not in plan
+
+
+def test_a_measured_fit_says_how_many_the_time_can_hold():
+    plan = search_of(Timed(seconds=0.05)).plan(X, Y, measure=True)
+    took, _, rest = plan["seconds"]
+    assert took >= 0.04
+    assert plan["n_fits"][2] == plan["n_candidates"][2] == round(rest / took)
+    assert 1 - 2.5 * took < took + rest <= 1 - 1.2 * took, "less the time of the refit"

@@ -1,4 +1,4 @@
-"""The summary of a search: at most twelve lines of text, which notebooks show, too."""
+"""The summary of a search, at most twelve lines of text, and what notebooks show."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sklearn_halving._formatting import (
     parameter_columns,
     score_text,
     seconds_text,
+    short_texts,
     shortened,
     without_addresses,
 )
@@ -48,16 +49,46 @@ SLACK = 1.0
 """An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
+N_SHOWN = 500
+"""Maximum number of candidates of the table in a notebook, which is stored in its file."""
+SORT = """
+const head = event.target.closest("th"), body = this.tBodies[0];
+if (head) {
+  const text = row => row.cells[head.cellIndex].textContent;
+  const up = head.dataset.up = head.dataset.up === "1" ? "-1" : "1";
+  const order = (a, b) => isNaN(a - b) ? a.localeCompare(b) : a - b;
+  const by = (a, b) => (a === "") - (b === "") || up * order(a, b);
+  body.append(...[...body.rows].sort((a, b) => by(text(a), text(b))));
+}"""
+"""Sorts a table by the column whose head was clicked on, again for the other order."""
+COPY = """
+const rows = [...this.parentElement.querySelector("table").rows];
+const lines = rows.map(row => [...row.cells].map(cell => cell.textContent).join("\\t"));
+navigator.clipboard.writeText(lines.join("\\n"));"""
+"""Copies the table, so that it can be inserted into a spreadsheet."""
 
 
 def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
-    """Return scikit-learn's diagram, the summary, and the leaderboard in a part that unfolds."""
+    """Return scikit-learn's diagram, the summary, and the leaderboard, which unfolds.
+
+    A click on the name of a column sorts by it. Nothing else needs the scripts, or other files.
+    """
     style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
-    shown = leaderboard.drop(columns="params")
-    table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="")
-    unfolds = f"<details><summary>{counted(len(leaderboard), 'candidate')}</summary>{table}"
-    return f"{diagram}{text}{unfolds}</details>"
+    shown = leaderboard.drop(columns="params").head(N_SHOWN)
+    for name in shown.columns[list(shown.columns).index("status") + 1 :]:
+        has_value = [value == value for value in shown[name]]  # not NaN, for a lack of it
+        texts = iter(short_texts(shown[name][has_value].tolist()))
+        shown[name] = [next(texts) if has else "" for has in has_value]
+    table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
+    table = table.replace("<table ", f'<table onclick="{escape(SORT)}" ', 1)
+    number = counted(len(leaderboard), "candidate")
+    number = f"The best {N_SHOWN:,} of {number}" if len(shown) < len(leaderboard) else number
+    return (
+        f"{diagram}{text}<details><summary>{number}</summary>"
+        f'<button type="button" onclick="{escape(COPY)}">Copy</button>'
+        f'<div style="overflow-x: auto">{table}</div></details>'
+    )
 
 
 @dataclass(frozen=True)
@@ -188,9 +219,12 @@ class Summary:
         if level < self.results.max_level:
             at = f"{resource.name}={number_text(resource.to_amount(level))}"
             return f"{text} on {counted(len(keys), 'common split')} at {at}"
-        if score_text(winner.mean()) != mean:
-            return f"{text} on {counted(len(keys), 'split')} ({mean} on all)"
-        return f"{text} on {counted(len(keys), 'common split')}"
+        if score_text(winner.mean()) == mean:
+            return f"{text} on {counted(len(keys), 'common split')}"
+        own_scores = [x for key, x in scores[chosen].items() if key[0] == level]
+        plain = score_text(sum(own_scores) / len(own_scores))
+        how = f"on all {len(own_scores)}" if plain == mean else "adjusted"
+        return f"{text} on {counted(len(keys), 'split')} ({mean} {how})"
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
@@ -245,7 +279,7 @@ class Summary:
         found = ", ".join(
             edges(self.results.cv_results["params"][self.row], self.results.distributions)
         )
-        return f"the best is at the end of its range: try {found}" if found else ""
+        return f"the best is at the end of a range: try {found}" if found else ""
 
 
 def _line(subject: str, text: str) -> str:
