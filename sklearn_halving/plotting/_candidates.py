@@ -12,17 +12,19 @@ from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import (
-    ENOUGH_SCORES,
     Display,
     FittedSearch,
     Search,
 )
+from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Cost = Literal["fits", "seconds"]
+MAX_STEPS = 300
+"""Number of times at which the choice is computed."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -30,9 +32,9 @@ class HistoryDisplay(Display):
     """Every fit, the choice of the search after it, and the level of your model.
 
     Use `from_estimator` to create a display. A point is a fit. The line is the final mean score
-    of the candidate that would be chosen at this time: the best of those with the most resource
-    and at least half as many scores as others, of which five are enough. It ends with the choice
-    of the search. Your model is the estimator as it is, if the search has fitted it.
+    of the candidate that AdaptiveSearchCV would choose at this time: of those with the most
+    resource and at least half as many scores as others, the best one if luck is taken out. It ends
+    with the choice of the search. Your model is the estimator as it is, if it was fitted.
 
     Parameters
     ----------
@@ -149,21 +151,21 @@ def _busy_seconds(history: pd.DataFrame) -> np.ndarray:
 
 def _choices(history: pd.DataFrame) -> np.ndarray:
     """Return the candidate that would be chosen after each fit; -1 if there is none."""
-    n_candidates = int(history["candidate"].max()) + 1
-    total, count, level = np.zeros((3, n_candidates))
+    arms, row = np.unique(history["candidate"], return_inverse=True)
+    splits, column = np.unique(history["split"], return_inverse=True)
+    amounts, scores = history["n_resources"].to_numpy(), history["score"].to_numpy()
+    most, table = 0, np.full((len(arms), len(splits)), np.nan)
     choices = np.full(len(history), -1)
-    fits = history[["candidate", "n_resources", "score"]].itertuples(index=False)
-    for step, (arm, amount, score) in enumerate(fits):
-        if amount > level[arm]:  # scores with less of the resource are not comparable
-            total[arm], count[arm], level[arm] = 0.0, 0.0, amount
-        if amount == level[arm]:
-            total[arm], count[arm] = total[arm] + score, count[arm] + 1
-        known = (count > 0) & ~np.isnan(total)
-        if known.any():
-            known &= level == level[known].max()
-            known &= 2 * count >= min(ENOUGH_SCORES, count[known].max())
-            mean = np.where(known, total / np.maximum(count, 1), -np.inf)
-            choices[step] = mean.argmax()
+    asked = set(np.linspace(0, len(history) - 1, MAX_STEPS).round().astype(int).tolist())
+    for step, amount in enumerate(amounts.tolist()):
+        if amount > most and not np.isnan(scores[step]):
+            most, table[:] = amount, np.nan  # scores with less of the resource do not count
+        if amount == most:
+            table[row[step], column[step]] = scores[step]
+        choices[step] = choices[step - 1]
+        if step in asked:
+            known = ~np.isnan(table).all(axis=1)
+            choices[step] = Leaderboard.of(arms[known], table[known]).leader
     return choices
 
 

@@ -22,6 +22,8 @@ CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
 LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
+MAX_NAME = 12
+"""Length from which on names of classes have two lines."""
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
@@ -43,9 +45,12 @@ def evenly(number: int, most: int) -> np.ndarray:
 def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     """Scale an axis for the values of a parameter, and return their positions.
 
-    A few words among many numbers, such as "scale", have places of their own behind the numbers.
+    A few words among many numbers, such as "scale", have places of their own behind the numbers,
+    and so has 0 before a logarithmic scale.
     """
-    numbers = np.array([value if is_finite_number(value) else np.nan for value in values])
+    numbers = np.array([float(value) if is_finite_number(value) else np.nan for value in values])
+    if suits_log(np.unique(numbers[(numbers != 0) & ~np.isnan(numbers)])):
+        numbers[numbers == 0] = np.nan
     texts = np.array(short_texts(values), dtype=object)
     is_word = np.isnan(numbers)
     known, words = np.unique(numbers[~is_word]), sorted(set(texts[is_word]))
@@ -56,9 +61,11 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
         return np.array([categories.index(text) for text in texts], dtype=float)
     set_numbers(axis, known)
     if words:
-        axis.set_major_formatter(lambda v, place: tick_text(v) if v <= known[-1] else "")
+        low, high = known[[0, -1]]
+        axis.set_major_formatter(lambda v, place: tick_text(v) if low <= v <= high else "")
         even = np.log(known) if suits_log(known) else known
-        places = even[-1] + 0.25 * np.ptp(even) * np.arange(1, len(words) + 1)
+        step, is_zero = 0.25 * np.ptp(even), np.array(words) == "0"
+        places = np.where(is_zero, even[0] - step, even[-1] + step * np.cumsum(~is_zero))
         places = np.exp(places) if suits_log(known) else places
         axis.set_ticks(places, words, minor=True)
         numbers[is_word] = [places[words.index(text)] for text in texts[is_word]]
@@ -70,7 +77,8 @@ def set_categories(axis: Axis, names: list[str]) -> None:
     places = evenly(len(names), 24)
     is_x = axis is axis.axes.xaxis
     style: Params = {}
-    names = [re.sub(r"(?<=[a-z])(?=Classifier$|Regressor$)", "\n", name) for name in names]
+    if max(map(len, names)) > MAX_NAME:  # LogisticRegression in two lines
+        names = [re.sub(r"(?<=[a-z])(?=[A-Z][a-z]+$)", "\n", name) for name in names]
     if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
         names = [shortened(name.split("\n")[0], 20) for name in names]
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
@@ -127,15 +135,18 @@ def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
     known = scores[np.isfinite(scores)]
     if not len(known):
         return 0.0, 1.0
-    top, worst = float(known.max()), float(known.min())
+    top, worst = float(np.nanmax([known.max(), *keep])), float(known.min())
     low = float(np.nanmin([np.quantile(known, 0.4), *keep]))
     span = top - (worst if worst >= low - 0.5 * (top - low) else low) or abs(top) or 1.0
     return top - 1.1 * span, top + 0.08 * span
 
 
 def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float, float]) -> None:
-    """Set the limits of the y axis, and mark what is below it at the edge."""
+    """Set the limits of the y axis, and mark what is below it at the edge, lines too."""
     ax.set_ylim(*of_axis)
+    edge = of_axis[0] + 0.02 * (of_axis[1] - of_axis[0])
+    for line in ax.get_lines():
+        line.set_ydata(np.maximum(line.get_ydata(), edge))
     ax.locator_params(axis="y", nbins=5)
     below = x[scores < of_axis[0]]
     if len(below):

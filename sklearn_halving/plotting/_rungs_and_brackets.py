@@ -82,7 +82,9 @@ class RungDisplay(Display):
         brackets = sorted(rungs["bracket"].unique(), reverse=True)  # the most exploratory first
         brackets = brackets if len(brackets) <= MAX_PANELS else [brackets]
         self.axes_ = self._panels(ax, len(brackets), self.score_label)
-        limits = drawing.limits(rungs["score"].to_numpy())
+        at_most = rungs["n_resources"] == rungs["n_resources"].max()
+        keep = rungs.loc[at_most & (rungs["best"] | rungs["own"]), "score"].tolist()
+        limits = drawing.limits(rungs["score"].to_numpy(), *keep)
         for bracket, panel in zip(brackets, self.axes_, strict=True):
             own = rungs[rungs["bracket"].isin(np.atleast_1d(bracket))]
             _draw_bracket(panel, own)
@@ -176,7 +178,7 @@ class BracketDisplay(Display):
             rungs = rungs.loc[rungs.index.repeat(stages)]
             rungs["n_resources"] = rungs.groupby("candidate").cumcount() + 1
             column_label = "stage"
-        elif not found.has_brackets and rungs["n_resources"].nunique() < 2:
+        elif not found.has_brackets:
             raise found.lacks("brackets or stages", "use HistoryDisplay")
         names = "bracket " + rungs["bracket"].astype(str)
         if rungs["loop"].any():

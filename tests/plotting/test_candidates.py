@@ -65,6 +65,7 @@ def test_few_bad_scores_do_not_rule_the_axis() -> None:
     assert -1 < low < 0.4
     assert 0.6 < high < 1
     assert "below the axis" in legend(display)
+    assert min(line.get_ydata().min() for line in display.ax_.get_lines()) >= low
 
 
 # ---------------------------------------------------------------------------- confidence

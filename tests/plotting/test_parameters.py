@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from doubles import Known
 from plotting.searches import adaptive_search, hyperband, variance_halving
 from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, ParameterPairDisplay
 
@@ -74,6 +75,15 @@ def test_a_word_among_numbers_has_a_place_of_its_own() -> None:
     labels = axes.get_xticklabels(minor=True)
     assert [text.get_text() for text in labels] == ["sqrt"]
     assert axes.get_xticks(minor=True)[0] > 1
+
+
+def test_zero_has_a_place_of_its_own_beside_a_logarithmic_scale() -> None:
+    """The default of many penalties is 0."""
+    search = adaptive_search({"tail": loguniform(1e-9, 1e-6)}, estimator=Known(tail=0.0))
+    axes = ParameterDisplay.from_estimator(search).ax_
+    assert axes.get_xscale() == "log"
+    assert [text.get_text() for text in axes.get_xticklabels(minor=True)] == ["0"]
+    assert 0 < axes.get_xticks(minor=True)[0] < 1e-9
 
 
 def test_parameter_must_be_known(halving) -> None:
