@@ -125,13 +125,15 @@ class HistoryDisplay(Display):
         label = "fit" if is_full.all() else "full fit"
         drawing.draw_points(ax, x, score, (is_full, label), (~is_full, f"fewer {self.unit}"))
         choice = fits["choice_score"].to_numpy()
+        keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
+        low, high = drawing.limits(score, *keep)
+        choice = np.maximum(choice, low + drawing.AT_EDGE * (high - low))
         if self.own_score is not None:
             ax.axhline(self.own_score, color=drawing.OWN, ls="--", lw=2, label="your model")
         line: Params = {"color": drawing.WINNER, "linewidth": 2.5, "zorder": 3}
         ax.step(x, choice, where="post", label="choice", **line)
         ax.plot(x[-1:], choice[-1:], "*", ms=15, mec=ax.get_facecolor(), clip_on=False, **line)
-        keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
-        drawing.clip_below(ax, x, score, drawing.limits(score, *keep))
+        drawing.clip_below(ax, x, score, (low, high))
         drawing.set_numbers(ax.xaxis, np.arange(2) if cost == "fits" else np.array([0, 0.5]))
         ax.set(xlabel=cost, ylabel=self.score_label, xlim=(0, 1.02 * x.max()))
         n_candidates = counted(fits["candidate"].nunique(), "candidate")

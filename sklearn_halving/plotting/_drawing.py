@@ -22,6 +22,8 @@ CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
 LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
+AT_EDGE = 0.02
+"""Place of what is below an axis, as a part of its height."""
 MAX_NAME = 12
 """Length from which on names of classes have two lines."""
 MAX_CATEGORIES = 6
@@ -142,16 +144,13 @@ def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
 
 
 def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float, float]) -> None:
-    """Set the limits of the y axis, and mark what is below it at the edge, lines too."""
+    """Set the limits of the y axis, and mark what is below it at the edge."""
     ax.set_ylim(*of_axis)
-    edge = of_axis[0] + 0.02 * (of_axis[1] - of_axis[0])
-    for line in ax.get_lines():
-        line.set_ydata(np.maximum(line.get_ydata(), edge))
     ax.locator_params(axis="y", nbins=5)
     below = x[scores < of_axis[0]]
     if len(below):
         style: Params = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 4}
-        at_edge = np.full(len(below), 0.02)
+        at_edge = np.full(len(below), AT_EDGE)
         ax.scatter(below, at_edge, 28, marker="v", label="below the axis", **FULL, **style)
 
 
