@@ -279,7 +279,7 @@ class Summary:
         found = ", ".join(
             edges(self.results.cv_results["params"][self.row], self.results.distributions)
         )
-        return f"the best is at the end of a range: try {found}" if found else ""
+        return f"try {found}; the best is at the end of a range" if found else ""
 
 
 def _line(subject: str, text: str) -> str:

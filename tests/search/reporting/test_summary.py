@@ -67,7 +67,7 @@ AdaptiveSearchCV of Known()
              0    2     0.5    (0)  0.5
              5    1     0.4         0.4
              1    1     0.2         0.2
-  advice     the best is at the end of a range: try larger value""",
+  advice     try larger value; the best is at the end of a range""",
     HyperbandSearchCV: """\
 HyperbandSearchCV of Known()
   searched   5 candidates; n_samples 13 to 40
@@ -79,7 +79,7 @@ HyperbandSearchCV of Known()
              2    6     40    0.4    (0)  0.4
              1    3     13    0.2    (0)  0.2
              0    3     13    0.1    (0)  0.1
-  advice     the best is at the end of a range: try larger value""",
+  advice     try larger value; the best is at the end of a range""",
     VarianceHalvingSearchCV: """\
 VarianceHalvingSearchCV of Known()
   searched   5 candidates
@@ -91,7 +91,7 @@ VarianceHalvingSearchCV of Known()
              2    6     0.4    (0)  0.4
              1    5     0.2    (0)  0.2
              0    4     0.1    (0)  0.1
-  advice     the best is at the end of a range: try larger value""",
+  advice     try larger value; the best is at the end of a range""",
     BayesGapSearchCV: """\
 BayesGapSearchCV of Known()
   searched   5 candidates, 4 fitted
@@ -102,7 +102,7 @@ BayesGapSearchCV of Known()
              3    9     0.6    (0)  0.6
              2    1     0.4         0.4
              0    1     0.1         0.1
-  advice     the best is at the end of a range: try larger value""",
+  advice     try larger value; the best is at the end of a range""",
     BanditSearchCV: """\
 BanditSearchCV of Known()
   searched   5 candidates
@@ -114,7 +114,7 @@ BanditSearchCV of Known()
              2    4     0.4    (0)  0.4
              1    3     0.2    (0)  0.2
              0    3     0.1    (0)  0.1
-  advice     the best is at the end of a range: try larger value""",
+  advice     try larger value; the best is at the end of a range""",
 }
 
 
