@@ -53,6 +53,9 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     assert search.n_fits_ > 20
     assert "stopped: time_budget='2s'" in search.summary()
+    board = search.leaderboard()
+    screened = board["n_resources"] < board["n_resources"].max()
+    assert board["status"][screened].str.fullmatch("(dropped at|reached) n_samples=200").all()
 
 
 @pytest.mark.filterwarnings("ignore:The time_budget was enough")

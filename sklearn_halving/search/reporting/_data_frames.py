@@ -134,8 +134,8 @@ def _status(results: Results, row: int, n_scores: IntArray) -> str:
         return " and ".join(sorted(kinds)) or "no score"
     is_in_play, level = results.is_in_play[arm], results.rows.level[row]
     if level < results.max_level:
-        place = f"at {resource.name}={resource.to_amount(level)}"
-        return f"in play {place}" if is_in_play else f"dropped {place}"
+        place = f"{resource.name}={resource.to_amount(level)}"
+        return f"reached {place}" if is_in_play else f"dropped at {place}"
     has_all = is_in_play or n_scores[row] == n_scores.max()
     return "" if has_all else f"dropped after {counted(n_scores[row], 'split')}"
 

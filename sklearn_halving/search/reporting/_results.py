@@ -36,46 +36,68 @@ from sklearn_halving.search.reporting._tables import (
 
 @dataclass(frozen=True)
 class Results:
-    """What is kept of a run after `fit`. The data and the models are not."""
+    """What is kept of a run after `fit`. The data and the models are not.
+
+    Parameters
+    ----------
+    cv_results : CvResults
+        The attribute ``cv_results_``.
+    rows : ResultRows
+        Its rows.
+    probability : FloatArray or None
+        The probability that each row is the best; None if the choice is that of a model.
+    belief : Belief or None
+        What a policy with a model believes; None for other policies.
+    outcomes : list[Outcome]
+        The outcomes in the order in which the pulls returned.
+    stages : dict[Pull, int]
+        The stage of each pull; empty if there are no stages.
+    numbers : dict[int, int]
+        The number of the split of each repetition.
+    distributions : list[Params]
+        The search space.
+    n_candidates : int
+        Number of candidates that were created.
+    n_grid_fits : int or None
+        Number of fits of GridSearchCV over the same candidates; None if they are not a grid.
+    metric : str
+        The metric that guided the search.
+    own : int or None
+        The candidate that is the estimator as it is; None if there is none.
+    is_in_play : BoolArray
+        Which candidates the policy has not dropped.
+    seconds : float
+        Time from the start to the end of the pulls in this call of `fit`.
+    limit : float
+        The time budget from the start on, with the refit; infinite without one.
+    is_resumed : bool
+        Whether there are outcomes of earlier calls, from a checkpoint.
+    overlap : float
+        Size of a test set divided by that of a training set.
+    ended_by : str
+        What ended the search before its plan was complete; empty if nothing did.
+    """
 
     cv_results: CvResults
-    """The attribute ``cv_results_``."""
     rows: ResultRows
-    """Its rows."""
     probability: FloatArray | None
-    """The probability that each row is the best; None if the choice is that of a model."""
     belief: Belief | None
-    """What a policy with a model believes; None for other policies."""
     plan: SearchPlan
     outcomes: list[Outcome]
-    """The outcomes in the order in which the pulls returned."""
     stages: dict[Pull, int]
-    """The stage of each pull; empty if there are no stages."""
     resource: Resource
     numbers: dict[int, int]
-    """The number of the split of each repetition."""
     distributions: list[Params]
-    """The search space."""
     n_candidates: int
-    """Number of candidates that were created."""
     n_grid_fits: int | None
-    """Number of fits of GridSearchCV over the same candidates; None if they are not a grid."""
     metric: str
-    """The metric that guided the search."""
     own: int | None
-    """The candidate that is the estimator as it is; None if there is none."""
     is_in_play: BoolArray
-    """Which candidates the policy has not dropped."""
     seconds: float
-    """Time from the start to the end of the pulls in this call of `fit`."""
     limit: float
-    """The time budget from the start on, with the refit; infinite without one."""
     is_resumed: bool
-    """Whether there are outcomes of earlier calls, from a checkpoint."""
     overlap: float
-    """Size of a test set divided by that of a training set."""
     ended_by: str
-    """What ended the search before its plan was complete; empty if nothing did."""
 
     @property
     def max_level(self) -> int:

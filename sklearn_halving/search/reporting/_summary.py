@@ -93,19 +93,28 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a search did and found."""
+    """What a search did and found.
+
+    Parameters
+    ----------
+    results : Results
+        What is kept of the search.
+    leaderboard : pd.DataFrame
+        The table ``leaderboard()``.
+    row : int or None
+        The row of ``cv_results_`` that was chosen; None if none was.
+    probability : float
+        ``best_probability_``; NaN if it is unknown.
+    lacks_model : bool
+        Whether nothing was refitted although ``refit`` is set.
+    """
 
     results: Results
-    """What is kept of the search."""
     leaderboard: pd.DataFrame
-    """The table ``leaderboard()``."""
     row: int | None
-    """The row of ``cv_results_`` that was chosen; None if none was."""
     probability: float
-    """``best_probability_``; NaN if it is unknown."""
     refit_time: float | None
     lacks_model: bool
-    """Whether nothing was refitted although ``refit`` is set."""
 
     def text(self, name: str, estimator: str) -> str:
         """Return the summary, in at most `N_LINES` lines of at most `WIDTH` characters."""

@@ -42,19 +42,29 @@ class CallbackTree:
 
     Every method does nothing if scikit-learn has no callbacks or the search has none. The search
     is the estimator that the hooks get.
+
+    Parameters
+    ----------
+    root : CallbackContext or None
+        The context of `fit`; None if callbacks are not supported.
+    data : Params
+        ``X``, ``y`` and ``metadata`` for the hooks.
+    is_watched : bool
+        Whether any callback follows single pulls.
+
+    Attributes
+    ----------
+    _tasks : dict[tuple[int, ...], _Task]
+        Tasks that have begun, by bracket and rung; that of the search has an empty path.
     """
 
     search: Estimator
     root: CallbackContext | None
-    """The context of `fit`; None if callbacks are not supported."""
     data: Params
-    """``X``, ``y`` and ``metadata`` for the hooks."""
     is_watched: bool
-    """Whether any callback follows single pulls."""
     _plan: SearchPlan = field(init=False)
     _resource: Resource = field(init=False)
     _tasks: dict[tuple[int, ...], _Task] = field(default_factory=dict)
-    """Tasks that have begun, by bracket and rung; that of the search has an empty path."""
 
     @classmethod
     def begin(
