@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import uniform
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -36,6 +37,7 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.search.reporting._summary import edges
+from sklearn_halving.spaces import space_for
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
@@ -379,6 +381,17 @@ def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_cl
     assert search_class.__name__ in search._repr_html_()
 
 
+def test_the_table_in_html_sorts_and_copies_without_other_files():
+    board = small(HyperbandSearchCV, Known(), SPACE).fit(*data())._repr_html_()
+    table = board[board.index("<details><summary>5 candidates") :]
+    sort, copy = (unescape(re.search(rf'<{tag} [^>]*onclick="([^"]*)"', table)[1]) for tag in
+                  ("table", "button"))  # fmt: skip
+    assert "localeCompare" in sort
+    assert "clipboard" in copy
+    assert "<td>dropped at n_samples=13</td>" in table
+    assert not re.search("<script|src=|href=", table)
+
+
 def test_html_of_a_leaderboard_whose_values_are_html():
     space = {"mood": ["<b>good", "<b>better", "<b>best"]}
     html = small(AdaptiveSearchCV, Moody(), space).fit(*data())._repr_html_()
@@ -439,6 +452,24 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name}"[:60])
     assert f" {short}" in text.partition("  best ")[2]
     assert f"TypeError: no use for [{name}]"[:50] in text
+
+
+def test_models_of_the_same_class_are_told_apart():
+    space = {"model": [SVC(kernel="linear"), SVC(C=3.0), DecisionTreeClassifier()]}
+    pipe = Pipeline([("model", SVC())])
+    text = small(VarianceHalvingSearchCV, pipe, space).fit(*data()).summary()
+    shown = text.partition("  best ")[2]
+    assert "SVC(kernel='linear')" in shown
+    assert "SVC(C=3.0)" in shown
+
+
+def test_long_names_are_cut_before_parameters_are_left_out():
+    """The winner differs from others in all six parameters of this space."""
+    space = space_for(make_pipeline(HistGradientBoostingClassifier(max_iter=5)))
+    space["histgradientboostingclassifier__max_iter"] = [2, 3, 4, 5, 6]
+    search = small(VarianceHalvingSearchCV, make_pipeline(HistGradientBoostingClassifier()), space)
+    header = next(line for line in said(search.fit(*data())).splitlines() if "  best " in line)
+    assert header.split()[4:] == ["l2_regul.", "learning.", "max_feat.", "max_iter"]
 
 
 # ------------------------------------------------------------------------------- before the refit
