@@ -394,8 +394,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               ``standard_error``;
             - ``n_fits`` of the candidate in all, the ``n_resources`` of the score, if there is a
               resource, and the ``seconds`` of all its fits;
-            - ``status``: ``"chosen"``, where the candidate was dropped, how far it got if the search
-              ended before, or how its fits failed;
+            - ``status``: ``"chosen"``, where the candidate was dropped, how far it got if the
+              search ended before, or how its fits failed;
             - the parameters in which candidates differ, and ``params`` with all of them.
 
         Raises
