@@ -263,8 +263,7 @@ class ConfidenceDisplay(Display):
             ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
         ax.set_yticks(range(-1, len(shown)), [self.header, *shown["label"]], family="monospace")
         ax.tick_params(axis="y", length=0)
-        winner = "winner: your model" if (shown["best"] & shown["own"]).any() else "winner"
-        names = [(drawing.OWN, "your model"), (drawing.WINNER, winner)]
+        names = [(drawing.OWN, "your model"), (drawing.WINNER, drawing.winner_name(shown))]
         for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
             if color in colors:
                 ax.plot([], [], "o", color=color, label=name)

@@ -161,13 +161,18 @@ def draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, *kinds: tuple[np.ndarray
             ax.scatter(x[rows], y[rows], 30, label=label, **style)
 
 
+def winner_name(table: pd.DataFrame) -> str:
+    """Return the name of the winner in legends."""
+    return "winner: your model" if (table["best"] & table["own"]).any() else "winner"
+
+
 def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> None:
-    """Draw a star at the winner and a diamond at the estimator as it is."""
-    for name, label, color, marker, size in (
-        ("own", "your model", OWN, "D", 70),
-        ("best", "winner", WINNER, "*", 260),
+    """Draw a star at the winner, and a diamond at the estimator as it is if that is another."""
+    for is_marked, label, color, marker, size in (
+        (table["own"] & ~table["best"], "your model", OWN, "D", 70),
+        (table["best"], winner_name(table), WINNER, "*", 260),
     ):
-        if (rows := table[name].to_numpy()).any():
+        if (rows := is_marked.to_numpy()).any():
             style: Params = {"edgecolors": ax.get_facecolor(), "zorder": 5, "label": label}
             ax.scatter(x[rows], y[rows], size, color=color, marker=marker, **style)
 

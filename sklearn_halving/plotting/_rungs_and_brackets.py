@@ -87,7 +87,7 @@ class RungDisplay(Display):
         limits = drawing.limits(rungs["score"].to_numpy(), *keep)
         for bracket, panel in zip(brackets, self.axes_, strict=True):
             own = rungs[rungs["bracket"].isin(np.atleast_1d(bracket))]
-            _draw_bracket(panel, own)
+            _draw_bracket(panel, own, limits[0])
             panel.set_xlabel(self.resource_label)
             drawing.clip_below(
                 panel, own["n_resources"].to_numpy(), own["score"].to_numpy(), limits
@@ -100,15 +100,16 @@ class RungDisplay(Display):
         return self
 
 
-def _draw_bracket(ax: Axes, rungs: pd.DataFrame) -> None:
-    """Draw the lines and the points of one bracket."""
+def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
+    """Draw the lines and the points of one bracket. What is below the axis has no label."""
     for _, own in rungs.groupby("candidate"):
         first = own.iloc[0]
         style: Params = {**drawing.LINES, "zorder": 2}
         if first["best"] or first["own"]:
             color = drawing.WINNER if first["best"] else drawing.OWN
-            label = "winner" if first["best"] else "your model"
-            style = {"color": color, "linewidth": 2.8, "zorder": 4, "label": label, "marker": "o"}
+            label = drawing.winner_name(own) if first["best"] else "your model"
+            style = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
+            style |= {"label": label} if own["score"].max() >= low else {}
         ax.plot(own["n_resources"], own["score"], **style)
     x, score, is_partial = (
         rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")

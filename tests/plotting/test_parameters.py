@@ -96,6 +96,13 @@ def test_your_model_is_marked(adaptive) -> None:
     assert {"your model", "winner"} <= set(display.axes_[0].get_legend_handles_labels()[1])
 
 
+def test_your_model_is_named_once_if_it_wins() -> None:
+    search = adaptive_search({"quality": uniform(0, 0.2)}, estimator=Known(quality=0.9))
+    labels = ParameterDisplay.from_estimator(search).ax_.get_legend_handles_labels()[1]
+    assert "winner: your model" in labels
+    assert "your model" not in labels
+
+
 # -------------------------------------------------------------------------------- pairs
 
 

@@ -189,7 +189,10 @@ class Summary:
             int(self.results.cv_results["candidate"][self.row]),
         )
         means = dict(zip(board["candidate"], board[results.metric], strict=True))
-        early = [means.get(arm, np.nan) for arm, end in ends.items() if end - first <= last / 2]
+        halfway = sorted(ends)[: len(ends) // 2]
+        if results.plan.uses_time or results.plan.is_endless:  # otherwise it is independent of time
+            halfway = [arm for arm, end in ends.items() if end - first <= last / 2]
+        early = [means.get(arm, np.nan) for arm in halfway]
         text = f"; best after {seconds_text(ends.get(chosen, first) - first)}"
         if not np.isnan(early).all():
             text += f", last half {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
