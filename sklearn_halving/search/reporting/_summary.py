@@ -190,7 +190,7 @@ class Summary:
         )
         means = dict(zip(board["candidate"], board[results.metric], strict=True))
         halfway = sorted(ends)[: len(ends) // 2]
-        if results.plan.uses_time or results.plan.is_endless:  # otherwise it is independent of time
+        if results.plan.uses_time or results.plan.is_endless:  # else the clock does not count
             halfway = [arm for arm, end in ends.items() if end - first <= last / 2]
         early = [means.get(arm, np.nan) for arm in halfway]
         text = f"; best after {seconds_text(ends.get(chosen, first) - first)}"
