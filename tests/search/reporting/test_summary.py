@@ -235,42 +235,30 @@ def gained(search):
     return re.search(r"  gained     (.*)", said(search))[1]
 
 
-def test_yours_against_the_winner_on_common_splits():
+@pytest.mark.parametrize(
+    ("space", "params"),
+    [({"value": uniform(0, 1)}, {"n_fits": 40}), ({"value": [0.2, 0.3, 0.4, 0.9]}, {})],
+    ids=["distribution", "grid"],
+)
+def test_yours_against_the_winner_on_common_splits(space, params):
     noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
-    search = AdaptiveSearchCV(noisy, {"value": uniform(0, 1)}, n_fits=40, random_state=0)
-    search.fit(*numbered(100))
-    winner = int(search.cv_results_["candidate"][search.best_index_])
-    scores = search.history_.pivot_table(index="split", columns="candidate", values="test_score")
-    common = scores[[0, winner]].dropna()
-    yours, best = common.mean()
-    difference = common[winner] - common[0]
-    text = f"yours {yours:.4g}, winner {best:.4g}: {difference.mean():+.2g}"
-    assert gained(search).startswith(text)
-    if len(common) == 1:
-        assert gained(search) == f"{text} on 1 common split"
-    else:
-        n_test, n_train = 20, 80
-        error = difference.std() * np.sqrt(1 / len(common) + n_test / n_train)
-        text += f" ({error:.2g}) on {len(common)} "
-        score = f"{search.best_score_:.4g}"
-        n_own = scores[winner].count()
-        how = f"on all {n_own}" if f"{scores[winner].mean():.4g}" == score else "adjusted"
-        text += "common splits" if score == f"{best:.4g}" else f"splits ({score} {how})"
-        assert gained(search) == text
-
-
-def test_a_grid_compares_yours_on_all_splits_that_both_have():
-    noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
-    search = AdaptiveSearchCV(noisy, {"value": [0.2, 0.3, 0.4, 0.9]}, random_state=0)
-    search.fit(*numbered(500))
-    full = search.history_.query("n_resources == n_resources.max()")
+    search = AdaptiveSearchCV(noisy, space, random_state=0, **params).fit(*numbered(500))
+    values = [each["value"] for each in search.cv_results_["params"]]
+    own, winner = search.cv_results_["candidate"][[values.index(0.3), search.best_index_]]
+    full = search.history_[search.history_["n_train"] == search.history_["n_train"].max()]
     scores = full.pivot_table(index="split", columns="candidate", values="test_score")
-    common = scores[[1, 3]].dropna()
-    difference = common[3] - common[1]
+    common = scores[[own, winner]].dropna()
+    assert len(common) > 2
+    yours, best = common.mean()
+    difference = common[winner] - common[own]
     error = difference.std() * np.sqrt(1 / len(common) + 1 / 4)
+    score, plain = (f"{each:.4g}" for each in (search.best_score_, scores[winner].mean()))
+    where = (
+        f"splits ({score} {f'on all {scores[winner].count()}' if score == plain else 'adjusted'})"
+    )
     assert gained(search) == (
-        f"yours {common[1].mean():.4g}, winner {common[3].mean():.4g}: "
-        f"{difference.mean():+.2g} ({error:.2g}) on {len(common)} common splits"
+        f"yours {yours:.4g}, winner {best:.4g}: {difference.mean():+.2g} ({error:.2g}) "
+        f"on {len(common)} {'common splits' if score == f'{best:.4g}' else where}"
     )
 
 
