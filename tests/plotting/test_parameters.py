@@ -77,6 +77,17 @@ def test_a_word_among_numbers_has_a_place_of_its_own() -> None:
     assert axes.get_xticks(minor=True)[0] > 1
 
 
+@pytest.mark.parametrize("value", [1, 1e-9, 0.0, "gini", None, True])
+def test_a_parameter_with_one_value_is_drawn(value) -> None:
+    """Warnings are errors: an axis has two different ends."""
+    search = variance_halving([{"tail": [value], "quality": [0.1, 0.2]}, {"quality": [0.3]}])
+    display = ParameterDisplay.from_estimator(search)
+    display.figure_.canvas.draw()
+    assert [axes.get_xlabel() for axes in display.axes_] == ["quality", "tail"]
+    low, high = display.axes_[1].get_xlim()
+    assert low < high
+
+
 def test_zero_has_a_place_of_its_own_beside_a_logarithmic_scale() -> None:
     """The default of many penalties is 0."""
     search = adaptive_search({"tail": loguniform(1e-9, 1e-6)}, estimator=Known(tail=0.0))
