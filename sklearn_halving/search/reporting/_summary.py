@@ -81,7 +81,8 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
         texts = iter(short_texts(shown[name][has_value].tolist()))
         shown[name] = [next(texts) if has else "" for has in has_value]
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
-    table = table.replace("<table ", f'<table onclick="{escape(SORT)}" ', 1)
+    how = f'title="Click on a column to sort" onclick="{escape(SORT)}"'
+    table = table.replace("<table ", f"<table {how} ", 1)
     number = counted(len(leaderboard), "candidate")
     number = f"The best {N_SHOWN:,} of {number}" if len(shown) < len(leaderboard) else number
     return (
