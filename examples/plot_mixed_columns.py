@@ -8,7 +8,6 @@ data remain a DataFrame throughout.
 """
 
 from _data import load_adult
-from scipy.stats import loguniform, randint
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
@@ -18,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_halving import AdaptiveSearchCV
+from sklearn_halving.spaces import space_for
 
 X, y = load_adult()
 X_train, X_test, y_train, y_test = train_test_split(
@@ -35,15 +35,8 @@ columns = make_column_transformer(
     ),
 )
 pipeline = Pipeline([("columns", columns), ("model", LogisticRegression())])
-space = [
-    {"model": [LogisticRegression(max_iter=500)], "model__C": loguniform(1e-3, 1e2)},
-    {
-        "model": [HistGradientBoostingClassifier()],
-        "model__learning_rate": loguniform(0.02, 0.5),
-        "model__max_leaf_nodes": randint(5, 60),
-        "model__l2_regularization": loguniform(1e-3, 1e2),
-    },
-]
+models = [LogisticRegression(max_iter=500), HistGradientBoostingClassifier()]
+space = space_for(pipeline, models=models)  # a list of dicts, one for each model
 
 # %%
 # The first candidate is the pipeline as it is. New candidates are first compared on a part of the

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from sklearn_halving._checks import check_choice
+from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import (
-    ENOUGH_SCORES,
     Display,
     FittedSearch,
     Search,
-    params_texts,
-    short_names,
 )
+from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Cost = Literal["fits", "seconds"]
+MAX_STEPS = 300
+"""Number of times at which the choice is computed."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -31,9 +32,9 @@ class HistoryDisplay(Display):
     """Every fit, the choice of the search after it, and the level of your model.
 
     Use `from_estimator` to create a display. A point is a fit. The line is the final mean score
-    of the candidate that would be chosen at this time: the best of those with the most resource
-    and at least half as many scores as others, of which five are enough. It ends with the choice
-    of the search. Your model is the estimator as it is, if the search has fitted it.
+    of the candidate that AdaptiveSearchCV would choose at this time: of those with the most
+    resource and at least half as many scores as others, the best one if luck is taken out. It ends
+    with the choice of the search. Your model is the estimator as it is, if it was fitted.
 
     Parameters
     ----------
@@ -124,17 +125,19 @@ class HistoryDisplay(Display):
         label = "fit" if is_full.all() else "full fit"
         drawing.draw_points(ax, x, score, (is_full, label), (~is_full, f"fewer {self.unit}"))
         choice = fits["choice_score"].to_numpy()
+        keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
+        low, high = drawing.limits(score, *keep)
+        choice = np.maximum(choice, low + drawing.AT_EDGE * (high - low))
         if self.own_score is not None:
             ax.axhline(self.own_score, color=drawing.OWN, ls="--", lw=2, label="your model")
         line: Params = {"color": drawing.WINNER, "linewidth": 2.5, "zorder": 3}
         ax.step(x, choice, where="post", label="choice", **line)
         ax.plot(x[-1:], choice[-1:], "*", ms=15, mec=ax.get_facecolor(), clip_on=False, **line)
-        keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
-        drawing.clip_below(ax, x, score, drawing.limits(score, *keep))
+        drawing.clip_below(ax, x, score, (low, high))
         drawing.set_numbers(ax.xaxis, np.arange(2) if cost == "fits" else np.array([0, 0.5]))
         ax.set(xlabel=cost, ylabel=self.score_label, xlim=(0, 1.02 * x.max()))
-        n_candidates = drawing.counted(fits["candidate"].nunique(), "candidate")
-        drawing.title(ax, f"{drawing.counted(len(fits), 'fit')} of {n_candidates}")
+        n_candidates = counted(fits["candidate"].nunique(), "candidate")
+        drawing.title(ax, f"{counted(len(fits), 'fit')} of {n_candidates}")
         return self
 
 
@@ -150,25 +153,25 @@ def _busy_seconds(history: pd.DataFrame) -> np.ndarray:
 
 def _choices(history: pd.DataFrame) -> np.ndarray:
     """Return the candidate that would be chosen after each fit; -1 if there is none."""
-    n_candidates = int(history["candidate"].max()) + 1
-    total, count, level = np.zeros((3, n_candidates))
+    arms, row = np.unique(history["candidate"], return_inverse=True)
+    splits, column = np.unique(history["split"], return_inverse=True)
+    amounts, scores = history["n_resources"].to_numpy(), history["score"].to_numpy()
+    most, table = 0, np.full((len(arms), len(splits)), np.nan)
     choices = np.full(len(history), -1)
-    fits = history[["candidate", "n_resources", "score"]].itertuples(index=False)
-    for step, (arm, amount, score) in enumerate(fits):
-        if amount > level[arm]:  # scores with less of the resource are not comparable
-            total[arm], count[arm], level[arm] = 0.0, 0.0, amount
-        if amount == level[arm]:
-            total[arm], count[arm] = total[arm] + score, count[arm] + 1
-        known = (count > 0) & ~np.isnan(total)
-        if known.any():
-            known &= level == level[known].max()
-            known &= 2 * count >= min(ENOUGH_SCORES, count[known].max())
-            mean = np.where(known, total / np.maximum(count, 1), -np.inf)
-            choices[step] = mean.argmax()
+    asked = set(np.linspace(0, len(history) - 1, MAX_STEPS).round().astype(int).tolist())
+    for step, amount in enumerate(amounts.tolist()):
+        if amount > most and not np.isnan(scores[step]):
+            most, table[:] = amount, np.nan  # scores with less of the resource do not count
+        if amount == most:
+            table[row[step], column[step]] = scores[step]
+        choices[step] = choices[step - 1]
+        if step in asked:
+            known = ~np.isnan(table).all(axis=1)
+            choices[step] = Leaderboard.of(arms[known], table[known]).leader
     return choices
 
 
-MAX_CANDIDATES = 12
+MAX_CANDIDATES, MAX_LABEL = 12, 46
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -189,6 +192,8 @@ class ConfidenceDisplay(Display):
         single score.
     n_candidates : int
         Number of candidates with a score.
+    header : str
+        Names of the parameters in which the candidates differ, above their labels.
     score_label, interval_label : str
         Labels of the axis and of the intervals.
 
@@ -217,6 +222,7 @@ class ConfidenceDisplay(Display):
 
     candidates: pd.DataFrame
     n_candidates: int
+    header: str = ""
     score_label: str = "score"
     interval_label: str = ""
 
@@ -232,9 +238,12 @@ class ConfidenceDisplay(Display):
         shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
-        names = short_names(table["params"].tolist())
+        compared = shown if len(shown) > 1 else table
+        columns = parameter_columns(compared["params"].tolist(), len(shown), MAX_LABEL)
+        header, *labels = aligned(columns or {"": ["the only candidate"] * len(shown)})
         return cls(
-            candidates=shown.assign(label=params_texts(shown["params"].tolist(), names)),
+            candidates=shown.assign(label=[label[:-2] for label in labels]),
+            header=header[:-2],
             n_candidates=len(table),
             score_label=found.score_label,
             interval_label="with bounds" if found.has_posterior else "± 1 standard error",
@@ -252,21 +261,21 @@ class ConfidenceDisplay(Display):
             style: Params = {"color": color, "markersize": 8, "linewidth": 2.5}
             style["markerfacecolor"] = ax.get_facecolor() if is_partial else color
             ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
-        ax.set_yticks(range(len(shown)), shown["label"])
-        winner = "winner: your model" if (shown["best"] & shown["own"]).any() else "winner"
-        names = [(drawing.OWN, "your model"), (drawing.WINNER, winner)]
+        ax.set_yticks(range(-1, len(shown)), [self.header, *shown["label"]], family="monospace")
+        ax.tick_params(axis="y", length=0)
+        names = [(drawing.OWN, "your model"), (drawing.WINNER, drawing.winner_name(shown))]
         for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
             if color in colors:
                 ax.plot([], [], "o", color=color, label=name)
         if shown["is_partial"].any():
             style = {"color": drawing.CANDIDATES, "markerfacecolor": "none"}
             ax.plot([], [], "o", label="fewer splits", **style)
-        for text, color in zip(ax.get_yticklabels(), colors, strict=True):
+        for text, color in zip(ax.get_yticklabels()[1:], colors, strict=True):
             if color != drawing.CANDIDATES:
                 text.set_color(color)
-        ax.set_ylim(max(len(shown), 4) - 0.4, -0.6)
+        ax.set_ylim(max(len(shown), 4) - 0.4, -1.4)
         ax.set_xlabel(self.score_label)
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""
-        number = drawing.counted(self.n_candidates, "candidate")
+        number = counted(self.n_candidates, "candidate")
         drawing.title(ax, f"{few}{number}, {self.interval_label}", side="right")
         return self

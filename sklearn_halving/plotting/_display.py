@@ -10,8 +10,9 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
 from sklearn_halving._docstrings import inherit_sections
-from sklearn_halving._typing import CvResults, Params
-from sklearn_halving.plotting._drawing import HEIGHT, WIDTH, is_model, shortened, value_texts
+from sklearn_halving._formatting import shortened
+from sklearn_halving._typing import CvResults
+from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
@@ -22,15 +23,13 @@ if TYPE_CHECKING:
 
 ENOUGH_SCORES = 5
 """A candidate with as many scores as GridSearchCV has by default is known well enough."""
-MAX_LABEL = 44
-"""Characters of a candidate."""
 
 
 class Search(Protocol):
     """What displays read of a search."""
 
     cv_results_: CvResults
-    _record: Any
+    _results: Any
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -82,24 +81,24 @@ class FittedSearch:
             raise TypeError(f"{display} needs a search of sklearn_halving; got {self.name}.")
         if not hasattr(search, "cv_results_"):
             raise NotFittedError(f"{display} needs a fitted {self.name}. Call fit first.")
-        self.results, record = search.cv_results_, search._record
-        self.own = record.own
+        self.results, kept = search.cv_results_, search._results
+        self.own = kept.own
         prefix = "mean_test_"
         known = [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]
-        self.metric = record.metric if metric is None else metric
+        self.metric = kept.metric if metric is None else metric
         check_choice(f"metric of {display}", self.metric, choices=known)
         history = search.history_
         defaults = {"n_resources": 1, "bracket": 0, "loop": 0}
         columns = {name: history.get(name, default) for name, default in defaults.items()}
         self.history = history.assign(score=finite(history[f"test_{self.metric}"]), **columns)
         self.has_brackets = "bracket" in self.results
-        self.has_posterior = "posterior_mean" in self.results and self.metric == record.metric
+        self.has_posterior = "posterior_mean" in self.results and self.metric == kept.metric
         scoring = getattr(search, "scoring", None)
         is_named = self.metric == "score" and isinstance(scoring, str)
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.metric_label = shortened(str(scoring) if is_named else self.metric, 34)
         self.score_label = f"{kind} {self.metric_label}"
-        unit, name = units_of(record.resource), str(record.resource.name)
+        unit, name = units_of(kept.resource), str(kept.resource.name)
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.unit = unit.rpartition("__")[2]
         row = getattr(search, "best_index_", None)
@@ -129,7 +128,7 @@ class FittedSearch:
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
-        spent = self.search._record.resource.params_at(1)
+        spent = self.search._results.resource.params_at(1)
         params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
         keys = ["candidate", "n_resources"]
         table = board[keys].assign(params=params).join(self._by_row(), on=keys)
@@ -150,7 +149,7 @@ class FittedSearch:
 
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
-        scores, overlap = split_scores(results, f"test_{metric}"), self.search._record.overlap
+        scores, overlap = split_scores(results, f"test_{metric}"), self.search._results.overlap
         error = finite(np.sqrt(corrected_variance_of_mean(scores, 1, overlap)))
         table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
         table["n_scores"] = np.isfinite(scores).sum(axis=1)
@@ -174,34 +173,6 @@ class FittedSearch:
         return ValueError(
             f"{self.display} shows {what}, which this {self.name} does not have; {way_out}."
         )
-
-
-def short_names(params: list[Params]) -> dict[str, str]:
-    """Return the parameters in which candidates differ, with their short names if these differ."""
-    names = dict.fromkeys(name for one in params for name in one)
-    own = [n for n in names if len({str(one.get(n, names)) for one in params}) > 1]
-    last = {name: name.rpartition("__")[2] for name in own}
-    return last if len(set(last.values())) == len(own) else {name: name for name in own}
-
-
-def params_texts(params: list[Params], names: dict[str, str]) -> list[str]:
-    """Return the values of these parameters, as many as fit into a label."""
-    texts: list[list[str]] = [[] for _ in params]
-    for name, short in names.items():
-        places = [place for place, one in enumerate(params) if name in one]
-        values = [params[place][name] for place in places]
-        for place, value, text in zip(places, values, value_texts(values), strict=True):
-            texts[place].append(text if is_model(value) else f"{shortened(short, 24)}={text}")
-    labels = []
-    for parts in texts:
-        label = parts[0] if parts else "the only candidate"
-        for part in parts[1:]:
-            if label.endswith("…") or len(f"{label}, {part}") > MAX_LABEL:
-                label = label.removesuffix(", …") + ", …"
-            else:
-                label = f"{label}, {part}"
-        labels.append(label)
-    return labels
 
 
 def finite(values: npt.ArrayLike) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sklearn_halving._formatting import short_texts, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.samplers._space import is_finite_number
 
@@ -21,44 +22,14 @@ CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
 LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
+AT_EDGE = 0.02
+"""Place of what is below an axis, as a part of its height."""
+MAX_NAME = 12
+"""Length from which on names of classes have two lines."""
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
 """Inches of a figure: on a slide, the font of 10 points is one of 18."""
-
-
-def shortened(text: str, length: int) -> str:
-    """Return the text without its middle if it is too long, because names differ at the ends."""
-    if len(text) <= length:
-        return text
-    head = (length - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def is_model(value: object) -> bool:
-    """Return whether a value is an estimator."""
-    return hasattr(value, "fit") and not isinstance(value, type)
-
-
-def value_text(value: object) -> str:
-    """Return a value of a parameter as a reader would write it, models by their class."""
-    if is_finite_number(value):
-        return tick_text(float(f"{value:.3g}"))
-    text = type(value).__name__ if is_model(value) else getattr(value, "__name__", str(value))
-    return shortened(" ".join(text.split()), 26)
-
-
-def value_texts(values: Sequence[object]) -> list[str]:
-    """Return values of one parameter as text, in full if words could not be told apart."""
-    words = [value for value in values if not is_finite_number(value)]
-    if len(set(map(value_text, words))) == len(set(map(str, words))):
-        return [value_text(value) for value in values]
-    return [shortened(" ".join(str(value).split()), 40) for value in values]
 
 
 def tick_text(value: float, place: object = None) -> str:
@@ -76,10 +47,13 @@ def evenly(number: int, most: int) -> np.ndarray:
 def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     """Scale an axis for the values of a parameter, and return their positions.
 
-    A few words among many numbers, such as "scale", have places of their own behind the numbers.
+    A few words among many numbers, such as "scale", have places of their own behind the numbers,
+    and so has 0 before a logarithmic scale.
     """
-    numbers = np.array([value if is_finite_number(value) else np.nan for value in values])
-    texts = np.array(value_texts(values), dtype=object)
+    numbers = np.array([float(value) if is_finite_number(value) else np.nan for value in values])
+    if suits_log(np.unique(numbers[(numbers != 0) & ~np.isnan(numbers)])):
+        numbers[numbers == 0] = np.nan
+    texts = np.array(short_texts(values), dtype=object)
     is_word = np.isnan(numbers)
     known, words = np.unique(numbers[~is_word]), sorted(set(texts[is_word]))
     if words and len(known) <= MAX_CATEGORIES:
@@ -89,9 +63,11 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
         return np.array([categories.index(text) for text in texts], dtype=float)
     set_numbers(axis, known)
     if words:
-        axis.set_major_formatter(lambda v, place: tick_text(v) if v <= known[-1] else "")
+        low, high = known[[0, -1]]
+        axis.set_major_formatter(lambda v, place: tick_text(v) if low <= v <= high else "")
         even = np.log(known) if suits_log(known) else known
-        places = even[-1] + 0.25 * np.ptp(even) * np.arange(1, len(words) + 1)
+        step, is_zero = 0.25 * np.ptp(even), np.array(words) == "0"
+        places = np.where(is_zero, even[0] - step, even[-1] + step * np.cumsum(~is_zero))
         places = np.exp(places) if suits_log(known) else places
         axis.set_ticks(places, words, minor=True)
         numbers[is_word] = [places[words.index(text)] for text in texts[is_word]]
@@ -103,7 +79,8 @@ def set_categories(axis: Axis, names: list[str]) -> None:
     places = evenly(len(names), 24)
     is_x = axis is axis.axes.xaxis
     style: Params = {}
-    names = [re.sub(r"(?<=[a-z])(?=Classifier$|Regressor$)", "\n", name) for name in names]
+    if max(map(len, names)) > MAX_NAME:  # LogisticRegression in two lines
+        names = [re.sub(r"(?<=[a-z])(?=[A-Z][a-z]+$)", "\n", name) for name in names]
     if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
         names = [shortened(name.split("\n")[0], 20) for name in names]
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
@@ -160,7 +137,7 @@ def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
     known = scores[np.isfinite(scores)]
     if not len(known):
         return 0.0, 1.0
-    top, worst = float(known.max()), float(known.min())
+    top, worst = float(np.nanmax([known.max(), *keep])), float(known.min())
     low = float(np.nanmin([np.quantile(known, 0.4), *keep]))
     span = top - (worst if worst >= low - 0.5 * (top - low) else low) or abs(top) or 1.0
     return top - 1.1 * span, top + 0.08 * span
@@ -173,7 +150,7 @@ def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float
     below = x[scores < of_axis[0]]
     if len(below):
         style: Params = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 4}
-        at_edge = np.full(len(below), 0.02)
+        at_edge = np.full(len(below), AT_EDGE)
         ax.scatter(below, at_edge, 28, marker="v", label="below the axis", **FULL, **style)
 
 
@@ -184,13 +161,18 @@ def draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, *kinds: tuple[np.ndarray
             ax.scatter(x[rows], y[rows], 30, label=label, **style)
 
 
+def winner_name(table: pd.DataFrame) -> str:
+    """Return the name of the winner in legends."""
+    return "winner: your model" if (table["best"] & table["own"]).any() else "winner"
+
+
 def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> None:
-    """Draw a star at the winner and a diamond at the estimator as it is."""
-    for name, label, color, marker, size in (
-        ("own", "your model", OWN, "D", 70),
-        ("best", "winner", WINNER, "*", 260),
+    """Draw a star at the winner, and a diamond at the estimator as it is if that is another."""
+    for is_marked, label, color, marker, size in (
+        (table["own"] & ~table["best"], "your model", OWN, "D", 70),
+        (table["best"], winner_name(table), WINNER, "*", 260),
     ):
-        if (rows := table[name].to_numpy()).any():
+        if (rows := is_marked.to_numpy()).any():
             style: Params = {"edgecolors": ax.get_facecolor(), "zorder": 5, "label": label}
             ax.scatter(x[rows], y[rows], size, color=color, marker=marker, **style)
 

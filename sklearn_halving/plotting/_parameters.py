@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sklearn_halving._checks import check_choice, refuse_unless
+from sklearn_halving._formatting import counted, differing_names, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch, Search, short_names
+from sklearn_halving.plotting._display import Display, FittedSearch, Search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +24,10 @@ MAX_PANELS = 12
 
 def varying_parameters(found: FittedSearch, table: pd.DataFrame) -> dict[str, str]:
     """Return the parameters in which candidates differ, with their names on axes."""
-    varying = short_names(table["params"].tolist())
+    varying = differing_names(table["params"].tolist())
     if not varying:
         raise found.lacks("parameters in which candidates differ", "use HistoryDisplay")
-    return {name: drawing.shortened(short, 30) for name, short in varying.items()}
+    return {name: shortened(short, 30) for name, short in varying.items()}
 
 
 def has_all(table: pd.DataFrame, *names: str) -> np.ndarray:
@@ -128,7 +129,7 @@ class ParameterDisplay(Display):
             drawing.draw_marked(panel, x, score, own)
             drawing.clip_below(panel, x, score, limits)
             panel.set_xlabel(label)
-        number = drawing.counted(len(table), "candidate")
+        number = counted(len(table), "candidate")
         drawing.title(self._header, f"Parameters of {number}", *self.axes_)
         return self
 
@@ -199,7 +200,7 @@ class ParameterPairDisplay(Display):
             pair: len(both)
             for pair in combinations(labels, 2)
             if set(pair)
-            <= set(short_names((both := table[has_all(table, *pair)])["params"].tolist()))
+            <= set(differing_names((both := table[has_all(table, *pair)])["params"].tolist()))
         }
         pairs = sorted(n_both, key=n_both.__getitem__, reverse=True)
         if not pairs:
@@ -234,6 +235,6 @@ class ParameterPairDisplay(Display):
         ax.set(**dict(zip(("xlabel", "ylabel"), self.parameters.values(), strict=True)))
         extend = "min" if low > score.min() else "neither"
         ax.figure.colorbar(points, ax=ax, label=self.score_label, extend=extend)
-        number = drawing.counted(len(table), "candidate")
+        number = counted(len(table), "candidate")
         drawing.title(ax, f"{' and '.join(self.parameters.values())} of {number}")
         return self

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from sklearn_halving._formatting import counted
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
@@ -81,10 +82,12 @@ class RungDisplay(Display):
         brackets = sorted(rungs["bracket"].unique(), reverse=True)  # the most exploratory first
         brackets = brackets if len(brackets) <= MAX_PANELS else [brackets]
         self.axes_ = self._panels(ax, len(brackets), self.score_label)
-        limits = drawing.limits(rungs["score"].to_numpy())
+        at_most = rungs["n_resources"] == rungs["n_resources"].max()
+        keep = rungs.loc[at_most & (rungs["best"] | rungs["own"]), "score"].tolist()
+        limits = drawing.limits(rungs["score"].to_numpy(), *keep)
         for bracket, panel in zip(brackets, self.axes_, strict=True):
             own = rungs[rungs["bracket"].isin(np.atleast_1d(bracket))]
-            _draw_bracket(panel, own)
+            _draw_bracket(panel, own, limits[0])
             panel.set_xlabel(self.resource_label)
             drawing.clip_below(
                 panel, own["n_resources"].to_numpy(), own["score"].to_numpy(), limits
@@ -92,20 +95,21 @@ class RungDisplay(Display):
             drawing.set_amounts(panel, own["n_resources"].to_numpy())
             if len(brackets) > 1:
                 panel.set_title(f"bracket {bracket}", fontsize="medium")
-        number = drawing.counted(rungs["candidate"].nunique(), "candidate")
+        number = counted(rungs["candidate"].nunique(), "candidate")
         drawing.title(self._header, f"Rungs of {number}", *self.axes_)
         return self
 
 
-def _draw_bracket(ax: Axes, rungs: pd.DataFrame) -> None:
-    """Draw the lines and the points of one bracket."""
+def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
+    """Draw the lines and the points of one bracket. What is below the axis has no label."""
     for _, own in rungs.groupby("candidate"):
         first = own.iloc[0]
         style: Params = {**drawing.LINES, "zorder": 2}
         if first["best"] or first["own"]:
             color = drawing.WINNER if first["best"] else drawing.OWN
-            label = "winner" if first["best"] else "your model"
-            style = {"color": color, "linewidth": 2.8, "zorder": 4, "label": label, "marker": "o"}
+            label = drawing.winner_name(own) if first["best"] else "your model"
+            style = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
+            style |= {"label": label} if own["score"].max() >= low else {}
         ax.plot(own["n_resources"], own["score"], **style)
     x, score, is_partial = (
         rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")
@@ -175,7 +179,7 @@ class BracketDisplay(Display):
             rungs = rungs.loc[rungs.index.repeat(stages)]
             rungs["n_resources"] = rungs.groupby("candidate").cumcount() + 1
             column_label = "stage"
-        elif not found.has_brackets and rungs["n_resources"].nunique() < 2:
+        elif not found.has_brackets:
             raise found.lacks("brackets or stages", "use HistoryDisplay")
         names = "bracket " + rungs["bracket"].astype(str)
         if rungs["loop"].any():

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
+from sklearn_halving._formatting import budget_text, score_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -32,11 +33,11 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
-from sklearn_halving.execution._types import EvaluationTask, Fold, PullLimits
+from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import FitTime
-from sklearn_halving.search._formatting import budget_text, score_text
 from sklearn_halving.search._parameters import (
     Inputs,
     SharedParameters,
@@ -50,19 +51,18 @@ from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import (
     Setup,
     add_costs,
+    add_seconds,
     check_rungs,
     make_candidates,
     make_plan,
     plan_table,
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
-from sklearn_halving.search.reporting._leaderboard import make_leaderboard
-from sklearn_halving.search.reporting._results import make_record, make_results
+from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
+from sklearn_halving.search.reporting._results import make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
-from sklearn_halving.search.reporting._tables import make_history
 from sklearn_halving.search.watching import _failure_messages as failures
-from sklearn_halving.search.watching._callbacks import CallbackTree
-from sklearn_halving.search.watching._mlflow import logged_as_a_whole
+from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
 
 if TYPE_CHECKING:
@@ -164,13 +164,19 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         callbacks.end()
         return self
 
-    def plan(self, X: object, y: object = None, **params: object) -> pd.DataFrame:
+    def plan(
+        self, X: object, y: object = None, *, measure: bool = False, **params: object
+    ) -> pd.DataFrame:
         """Return the plan of `fit` with the same arguments, without fitting any model.
 
         Parameters
         ----------
         X, y, **params
             As for `fit`.
+        measure : bool, default=False
+            If True, the first candidate is fitted in full on the first split, as `fit` would, and
+            the plan has a column ``seconds``, and with a ``time_budget`` the number of full fits
+            that it can hold.
 
         Returns
         -------
@@ -185,6 +191,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
               of candidates, where the time budget decides;
+            - with ``measure``, ``seconds`` of these fits with the workers of ``n_jobs``, if the
+              time of a fit is proportional to its resource;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
               of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
               fraction of that of GridSearchCV over all candidates of the search.
@@ -198,7 +206,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             played until the ``time_budget`` is over, they are those of one loop.
         """
         validate_params(self)
-        read_limits(self)  # raises if one of them cannot be read
+        budget, limits = read_limits(self)
         if isinstance(self.cv, Iterator):
             raise ValueError(
                 f"plan would exhaust the iterator cv={self.cv!r} and leave no splits for fit. "
@@ -216,7 +224,28 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
         may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
+        if measure:
+            seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
+            n_workers = effective_n_jobs(self.n_jobs)
+            refit = splits.n_rows / len(splits.folds.fold(0).train) if self.refit else 0.0
+            held = (budget / seconds - refit) * n_workers
+            add_seconds(table, plan, seconds, n_workers, held)
         return table
+
+    def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
+        """Return the time of training and scoring the first candidate on the first split."""
+        task, candidates = self._make_task(run), run.candidates
+        arm = int(run.policy.ask(run.state, 1).arm[0])  # candidates may be created when asked for
+        if isinstance(candidates, LazyCandidates):
+            candidates.ensure(arm)
+        with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
+            executor.submit(Job(Pull(arm, task.max_level, 0)))
+            while not (results := executor.wait_any()):
+                pass
+        outcome = results[0].outcome
+        if (error := outcome.error or outcome.score_error) is not None:
+            raise ValueError(f"The fit that was to be measured failed:\n{error}")
+        return max(outcome.fit_seconds + outcome.score_seconds, 1e-9)
 
     def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
@@ -228,7 +257,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         check_rungs(self.estimator, setup, candidates)
         return Run(setup, policy, plan, candidates, source)
 
-    def _make_task(self, run: Run, callbacks: CallbackTree) -> EvaluationTask:
+    def _make_task(self, run: Run, callbacks: CallbackTree | None = None) -> EvaluationTask:
         """Return all that the workers get."""
         setup, inputs = run.setup, run.setup.inputs
         # If the resource is time, it includes the steps of each fit.
@@ -250,7 +279,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             max_level=setup.levels.largest,
             seed=None if self.random_state is None else inputs.seeds.root,
             config=get_config(),
-            caller=self if callbacks.is_watched else None,
+            caller=self if callbacks is not None and callbacks.is_watched else None,
             held_out=setup.splits.held_out,
             step_cache=StepCache() if caches else None,
         )
@@ -330,9 +359,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> len(history) == search.n_fits_, set(history["outcome"])
         (True, {'ok'})
         """
-        if not hasattr(self, "_record"):
+        if not hasattr(self, "_results"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
-        return make_history(self._record)
+        return make_history(self._results)
 
     @property
     def progress_(self) -> ProgressReport:
@@ -368,7 +397,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               ``standard_error``;
             - ``n_fits`` of the candidate in all, the ``n_resources`` of the score, if there is a
               resource, and the ``seconds`` of all its fits;
-            - ``status``: ``"chosen"``, where the candidate was dropped, or how its fits failed;
+            - ``status``: ``"chosen"``, where the candidate was dropped, how far it got if the
+              search ended before, or how its fits failed;
             - the parameters in which candidates differ, and ``params`` with all of them.
 
         Raises
@@ -391,7 +421,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """
         self._require_results()
         row = getattr(self, "best_index_", None)
-        return make_leaderboard(self._record, self.cv_results_, row)
+        return make_leaderboard(self._results, row)
 
     def summary(self) -> str:
         """Return a summary of the search and its results as plain text.
@@ -425,8 +455,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """
         self._require_results()
         found = Summary(
-            self._record,
-            self.cv_results_,
+            self._results,
             self.leaderboard(),
             row=getattr(self, "best_index_", None),
             probability=getattr(self, "best_probability_", np.nan),
@@ -437,7 +466,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""
-        if not (hasattr(self, "_record") and hasattr(self, "cv_results_")):
+        if not (hasattr(self, "_results") and hasattr(self, "cv_results_")):
             raise NotFittedError(
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
@@ -484,7 +513,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
-        self._record = make_record(run, self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
@@ -492,15 +520,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run)
+            self._results = make_results(run, self.estimator)
         self.cv_results_ = self._results.cv_results
         if hasattr(self, "n_fits"):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._results.belief is not None:
             self.regret_bounds_ = self._results.belief.regret_bounds
-        self.n_resources_spent_ = self._record.n_resources_spent
-        self.full_fits_ = self._record.full_fits
+        self.n_resources_spent_ = self._results.n_resources_spent
+        self.full_fits_ = self._results.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
@@ -583,5 +611,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
+            if name == "_results" or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

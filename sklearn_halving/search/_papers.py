@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from sklearn_halving import _typing as t
+from sklearn_halving._formatting import counted
 from sklearn_halving._unstable_imports import Interval, StrOptions
 from sklearn_halving.policies import BayesGap, Hyperband, UniformAllocation, VarianceHalving
 from sklearn_halving.policies._bayes_gap import Acquisition, BetaRule
@@ -20,7 +21,6 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import (
     AMOUNT,
     COUNT,

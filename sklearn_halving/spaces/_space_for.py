@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from sklearn_halving._unstable_imports import num_samples
-from sklearn_halving.spaces._tables import FAMILIES, Family, loguniform_int
+from sklearn_halving.spaces._tables import FAMILIES, loguniform_int
 
 OF_CLASS = {name: family for family in FAMILIES for name in family.classes}
 ROWS_PER_NEIGHBOUR = 10
 """The data have at least this many rows for each neighbour: fits with part of them need some."""
 
 
-def space_for(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
+@overload
+def space_for(
+    estimator: Any, X: Any = None, y: Any = None, *, models: None = None
+) -> dict[str, Any]: ...
+@overload
+def space_for(
+    estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any]
+) -> list[dict[str, Any]]: ...
+def space_for(
+    estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any] | None = None
+) -> dict[str, Any] | list[dict[str, Any]]:
     """Return a good search space for an estimator, to print, change and pass to any search.
 
     Parameters
@@ -25,36 +36,35 @@ def space_for(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
         with one, or a `TransformedTargetRegressor` of one. Steps before the last are left alone.
     X, y : array-like, default=None
         The data. If X is given, the bounds of ``n_neighbors`` suit its number of rows.
+    models : list of estimator objects or None, default=None
+        Models to try as the last step of a `Pipeline`, each with its own parameters. None tries
+        the last step that the pipeline has.
 
     Returns
     -------
-    space : dict
-        Parameter names, and lists or frozen SciPy distributions.
+    space : dict, or list of dict
+        Parameter names, and lists or frozen SciPy distributions. With ``models``, one dict for
+        each of them.
 
     Raises
     ------
     ValueError
-        If the class of the estimator is not known.
+        If the class of the estimator or of a model is not known, or if the estimator has no step
+        for the ``models``.
 
     Examples
     --------
-    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline, Pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from sklearn.svm import SVC
     >>> from sklearn_halving.spaces import space_for
     >>> sorted(space_for(make_pipeline(StandardScaler(), SVC())))
     ['svc__C', 'svc__gamma']
+    >>> pipe = Pipeline([("scale", StandardScaler()), ("model", SVC())])
+    >>> [sorted(one) for one in space_for(pipe, models=[SVC(), LogisticRegression()])]
+    [['model', 'model__C', 'model__gamma'], ['model', 'model__C']]
     """
-    prefix, free, family = _found(estimator)
-    space = {name: family.space[name] for name in free}
-    if "n_neighbors" in space and X is not None:
-        most = min(50, max(1, num_samples(X) // ROWS_PER_NEIGHBOUR))
-        space["n_neighbors"] = loguniform_int(1, most)
-    return {prefix + name: values for name, values in space.items()}
-
-
-def _found(estimator: Any) -> tuple[str, list[str], Family]:
-    """Return the prefix of the parameters, those that can be tuned with the others, the family."""
     prefix = ""
     while isinstance(estimator, (Pipeline, TransformedTargetRegressor)):
         if isinstance(estimator, Pipeline):
@@ -62,6 +72,23 @@ def _found(estimator: Any) -> tuple[str, list[str], Family]:
         else:
             name, estimator = "regressor", estimator.regressor
         prefix += f"{name}__"
+    if models is None:
+        return {prefix + name: values for name, values in _space_of(estimator, X).items()}
+    if not prefix:
+        raise ValueError(
+            f"models need a Pipeline, whose last step they replace, got {estimator!r}. Use "
+            f"Pipeline([('model', {estimator!r})])."
+        )
+    step = prefix.removesuffix("__")
+    return [
+        {step: [model]}
+        | {prefix + name: values for name, values in space_for(model, X, y).items()}
+        for model in models
+    ]
+
+
+def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
+    """Return the space of an estimator, without what its other parameters rule out."""
     kind = type(estimator)
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name not in OF_CLASS:
@@ -71,8 +98,12 @@ def _found(estimator: Any) -> tuple[str, list[str], Family]:
             "a dict of parameter names and lists or distributions, such as "
             "{'C': loguniform(0.1, 100)}."
         )
-    family, own = OF_CLASS[name], estimator.get_params()
-    fixed = {"gamma"} if own.get("kernel") == "linear" else set()
+    space, own = dict(OF_CLASS[name].space), estimator.get_params()
+    if own.get("kernel") == "linear":
+        space.pop("gamma", None)
     if own.get("oob_score") or own.get("max_samples"):
-        fixed.add("bootstrap")
-    return prefix, [name for name in family.space if name not in fixed], family
+        space.pop("bootstrap", None)
+    if "n_neighbors" in space and X is not None:
+        most = min(50, max(1, num_samples(X) // ROWS_PER_NEIGHBOUR))
+        space["n_neighbors"] = loguniform_int(1, most)
+    return space

@@ -24,7 +24,7 @@ def test_choice_ends_with_the_winner(name, request) -> None:
     assert fits["candidate"].tolist() == search.history_["candidate"].tolist()
     last = fits.iloc[-1]
     assert last["choice"] == search.cv_results_["candidate"][search.best_index_]
-    score = "posterior_mean" if name == "gap" else f"mean_test_{search._record.metric}"
+    score = "posterior_mean" if name == "gap" else f"mean_test_{search._results.metric}"
     assert last["choice_score"] == search.cv_results_[score][search.best_index_]
 
 
@@ -65,6 +65,7 @@ def test_few_bad_scores_do_not_rule_the_axis() -> None:
     assert -1 < low < 0.4
     assert 0.6 < high < 1
     assert "below the axis" in legend(display)
+    assert min(line.get_ydata().min() for line in display.ax_.get_lines()) >= low
 
 
 # ---------------------------------------------------------------------------- confidence
@@ -82,9 +83,8 @@ def test_intervals_are_mean_and_standard_error(halving) -> None:
     once = results["n_fits"][shown["candidate"]] == 1
     np.testing.assert_array_equal(np.isnan(shown["lower"]), once)
     assert shown["candidate"][0] == halving.best_index_
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == [
-        f"quality={params['quality']}" for params in shown["params"]
-    ]
+    labels = [label.get_text().strip() for label in display.ax_.get_yticklabels()]
+    assert labels == ["quality", *(str(params["quality"]) for params in shown["params"])]
 
 
 def test_posterior_has_bounds(gap) -> None:

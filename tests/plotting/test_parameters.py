@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from doubles import Known
 from plotting.searches import adaptive_search, hyperband, variance_halving
 from sklearn_halving.plotting import ConfidenceDisplay, ParameterDisplay, ParameterPairDisplay
 
@@ -76,6 +77,26 @@ def test_a_word_among_numbers_has_a_place_of_its_own() -> None:
     assert axes.get_xticks(minor=True)[0] > 1
 
 
+@pytest.mark.parametrize("value", [1, 1e-9, 0.0, "gini", None, True])
+def test_a_parameter_with_one_value_is_drawn(value) -> None:
+    """Warnings are errors: an axis has two different ends."""
+    search = variance_halving([{"tail": [value], "quality": [0.1, 0.2]}, {"quality": [0.3]}])
+    display = ParameterDisplay.from_estimator(search)
+    display.figure_.canvas.draw()
+    assert [axes.get_xlabel() for axes in display.axes_] == ["quality", "tail"]
+    low, high = display.axes_[1].get_xlim()
+    assert low < high
+
+
+def test_zero_has_a_place_of_its_own_beside_a_logarithmic_scale() -> None:
+    """The default of many penalties is 0."""
+    search = adaptive_search({"tail": loguniform(1e-9, 1e-6)}, estimator=Known(tail=0.0))
+    axes = ParameterDisplay.from_estimator(search).ax_
+    assert axes.get_xscale() == "log"
+    assert [text.get_text() for text in axes.get_xticklabels(minor=True)] == ["0"]
+    assert 0 < axes.get_xticks(minor=True)[0] < 1e-9
+
+
 def test_parameter_must_be_known(halving) -> None:
     with pytest.raises(ValueError, match=r"must be one of 'quality', got 'depth'"):
         ParameterDisplay.from_estimator(halving, "depth")
@@ -84,6 +105,13 @@ def test_parameter_must_be_known(halving) -> None:
 def test_your_model_is_marked(adaptive) -> None:
     display = ParameterDisplay.from_estimator(adaptive)
     assert {"your model", "winner"} <= set(display.axes_[0].get_legend_handles_labels()[1])
+
+
+def test_your_model_is_named_once_if_it_wins() -> None:
+    search = adaptive_search({"quality": uniform(0, 0.2)}, estimator=Known(quality=0.9))
+    labels = ParameterDisplay.from_estimator(search).ax_.get_legend_handles_labels()[1]
+    assert "winner: your model" in labels
+    assert "your model" not in labels
 
 
 # -------------------------------------------------------------------------------- pairs
@@ -119,5 +147,5 @@ def test_models_are_shown_by_their_names() -> None:
         "GaussianNB",
     ]
     axes = ConfidenceDisplay.from_estimator(search).ax_
-    names = {text.get_text() for text in axes.get_yticklabels()}
-    assert names <= {"DecisionTreeClassifier", "GaussianNB"}
+    names = {text.get_text().strip() for text in axes.get_yticklabels()}
+    assert names <= {"model", "DecisionTreeClassifier", "GaussianNB"}

@@ -54,7 +54,7 @@ def test_last_points_are_the_means_of_the_table(grid) -> None:
     assert BracketDisplay.from_estimator(grid).boxes["n_candidates"].iloc[-1] == len(last) > 3
 
 
-def test_search_without_brackets_has_curves_and_a_lane_too() -> None:
+def test_search_without_brackets_has_curves_too() -> None:
     """A time budget screens candidates with few steps."""
     options = {"resource": "n_steps", "max_resources": 9, "time_budget": 0.6, "n_fits": None}
     model = Known(seconds=0.002)
@@ -67,8 +67,8 @@ def test_search_without_brackets_has_curves_and_a_lane_too() -> None:
     means = history[history["n_resources"] == 1].groupby("candidate")["test_score"].mean()
     np.testing.assert_allclose(rungs["score"][rungs["n_resources"] == 1], means)
     assert axes.get_xlabel() == "n_steps"
-    lanes = BracketDisplay.from_estimator(search).lanes
-    assert lanes.index.tolist() == ["candidates"]
+    with pytest.raises(ValueError, match="does not have; use HistoryDisplay"):
+        BracketDisplay.from_estimator(search)
     shown = ParameterDisplay.from_estimator(search, "quality").candidates
     assert sorted(shown["candidate"]) == sorted(set(history["candidate"]))
     assert all(list(params) == ["quality"] for params in shown["params"])

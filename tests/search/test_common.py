@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from joblib import parallel_backend
 from scipy.stats import randint as uniform_int
+from scipy.stats import uniform
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_classification
@@ -35,13 +36,14 @@ from search.common import (
     WITH_RUNGS,
     Constant,
     Known,
+    Noisy,
     Recording,
     data,
     numbered,
     small,
     with_list,
 )
-from sklearn_halving import BanditSearchCV, HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.policies import Hyperband
 
 
@@ -401,6 +403,30 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="exhaust the iterator"):
         search.set_params(cv=KFold(3).split(X)).plan(X, y)
+
+
+@parametrize_searches
+def test_a_measured_plan_has_seconds_and_leaves_fit_alone(search_class):
+    def search():
+        noisy, space = Noisy(0.5, 0.1, 0.1), {"value": uniform(0, 1)}
+        return small(search_class, noisy, space)
+
+    plain, measured = search(), search()
+    plan = measured.plan(*numbered(60), measure=True)
+    cost = plan.get("full_fits", plan["n_fits"])
+    np.testing.assert_allclose(
+        plan["seconds"] / plan["seconds"].sum(), cost / cost.sum(), rtol=0.02
+    )
+    assert measured.plan(*numbered(60)).equals(plan.drop(columns="seconds"))
+    histories = [each.fit(*numbered(60)).history_ for each in (plain, measured)]
+    columns = ["candidate", "split", "test_score"]
+    assert histories[0][columns].equals(histories[1][columns])
+
+
+def test_a_plan_whose_measured_fit_fails_has_its_error():
+    search = AdaptiveSearchCV(Known(fails=True), {"value": [0.1, 0.2]})
+    with pytest.raises(ValueError, match=r"was to be measured failed:\n.*[\s\S]*told to fail"):
+        search.plan(*numbered(60), measure=True)
 
 
 class Equal(Constant):

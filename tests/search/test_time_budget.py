@@ -53,6 +53,9 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     assert search.n_fits_ > 20
     assert "stopped: time_budget='2s'" in search.summary()
+    board = search.leaderboard()
+    screened = board["n_resources"] < board["n_resources"].max()
+    assert board["status"][screened].str.fullmatch("(dropped at|reached) n_samples=200").all()
 
 
 @pytest.mark.filterwarnings("ignore:The time_budget was enough")
@@ -209,3 +212,12 @@ def test_the_plan_says_what_the_time_decides():
     assert plan["n_resources"].tolist() == [720, 200, 720]
     assert plan["n_fits"].isna().tolist() == [False, True, True]
     assert plan["at_most"].all()
+    assert "seconds" not in plan
+
+
+def test_a_measured_fit_says_how_many_the_time_can_hold():
+    plan = search_of(Timed(seconds=0.05)).plan(X, Y, measure=True)
+    took, _, rest = plan["seconds"]
+    assert took >= 0.04
+    assert plan["n_fits"][2] == plan["n_candidates"][2] == round(rest / took)
+    assert 1 - 2.5 * took < took + rest <= 1 - 1.2 * took, "less the time of the refit"

@@ -16,13 +16,14 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier as Forest
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
 from sklearn_halving.spaces import loguniform_int, space_for
 from sklearn_halving.spaces._tables import FAMILIES
@@ -64,6 +65,34 @@ def test_steps_of_a_pipeline_and_wrappers_get_their_prefix():
     assert "regressor__svr__epsilon" in space_for(wrapped)
     encoded = make_pipeline(make_column_transformer((StandardScaler(), [0])), SVC())
     assert sorted(space_for(encoded)) == ["svc__C", "svc__gamma"]
+
+
+def test_models_for_the_last_step_have_a_dict_each():
+    models = [SVC(kernel="linear"), make_pipeline(StandardScaler(), KNeighborsClassifier())]
+    pipe = Pipeline([("scale", StandardScaler()), ("model", SVC())])
+    linear, neighbors = space_for(pipe, X, models=models)
+    assert sorted(linear) == ["model", "model__C"]
+    assert linear["model"] == models[:1]
+    prefix = "model__kneighborsclassifier__"
+    assert sorted(neighbors) == [
+        "model",
+        *(f"{prefix}{n}" for n in ("n_neighbors", "p", "weights")),
+    ]
+    assert neighbors[f"{prefix}n_neighbors"].support()[1] == 17
+    wrapped = TransformedTargetRegressor(make_pipeline(StandardScaler(), SVR()))
+    assert "regressor__svr__alpha" in space_for(wrapped, models=[Ridge()])[0]
+    search = AdaptiveSearchCV(pipe, [linear, neighbors], n_fits=12, cv=2, random_state=0)
+    found = search.fit(X, Y).cv_results_["param_model"]
+    assert {type(model) for model in found} == {type(model) for model in models}
+
+
+def test_models_need_a_step_and_a_known_class():
+    with pytest.raises(
+        ValueError, match=r"models need a Pipeline.* got SVC.*Pipeline\(\[\('model"
+    ):
+        space_for(SVC(), models=[SVC(), Ridge()])
+    with pytest.raises(ValueError, match="no ready search space for BaggingClassifier"):
+        space_for(make_pipeline(SVC()), models=[BaggingClassifier()])
 
 
 def test_parameters_that_cannot_be_tuned_are_left_out():

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn_halving._formatting import counted
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource, WholeFit, resolve_resource
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import read_seconds
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits

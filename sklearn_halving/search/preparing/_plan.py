@@ -255,3 +255,31 @@ def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
     n_grid_fits = n_different * (problem.max_repetitions or 1)
     plan["full_fits"] = (cost / amount.max()).round(2)
     plan["of_grid_search"] = (cost / amount.max() / n_grid_fits).round(3)
+
+
+def add_seconds(
+    table: pd.DataFrame, plan: SearchPlan, seconds: float, n_workers: int, held: float
+) -> None:
+    """Add the time of each round, if a full fit takes so many seconds.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The plan. A number of full fits that the time budget decides is filled in.
+    plan : SearchPlan
+        The plan of the search.
+    seconds : float
+        Time of a full fit.
+    n_workers : int
+        Number of fits that run at the same time.
+    held : float
+        Number of full fits that the time budget can hold; infinite without one.
+    """
+    amount = table.get("n_resources", table["n_fits"] * 0 + 1)
+    is_full = amount == amount.max()
+    if plan.uses_time:
+        is_open = is_full & table["n_fits"].isna()
+        n_fits = max(0, int(held - table["n_fits"][is_full].sum()))
+        table.loc[is_open, ["n_fits", "n_candidates"]] = n_fits, min(n_fits, plan.problem.n_arms)
+    cost = table.get("full_fits", table["n_fits"] * amount / amount.max())
+    table["seconds"] = cost.astype("Float64") * seconds / n_workers

@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils.random import sample_without_replacement
 
 from sklearn_halving._content_hash import params_digest, value_digest
+from sklearn_halving._formatting import counted
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
@@ -29,7 +30,6 @@ from sklearn_halving.samplers._space import (
     dimension_of,
     is_finite_number,
 )
-from sklearn_halving.search._formatting import counted
 from sklearn_halving.search._parameters import Inputs, SharedParameters
 
 MAX_REDRAWS = 1000

@@ -1,4 +1,4 @@
-"""The results of a search, made of its outcomes, its plan and what its policy believes."""
+"""What a search keeps of its run: outcomes, plan, belief, and the table made of them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from functools import partial
 import numpy as np
 
 from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import CvResults, Estimator
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving._typing import CvResults, Estimator, Params
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._protocol import Believes
-from sklearn_halving.policies._types import Belief
+from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.policies.noise._leaderboard import has_enough_splits
+from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
+from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
 from sklearn_halving.search.reporting._choice import finalists, numbers_of_scores
-from sklearn_halving.search.reporting._statistics import (
-    add_standard_errors,
-    additive_means,
-    overlap_of,
-    probability_best,
-)
 from sklearn_halving.search.reporting._tables import (
     Means,
     ResultRows,
-    SearchRecord,
+    add_standard_errors,
+    additive_means,
     make_cv_results,
+    overlap_of,
+    probability_best,
     pulled_means,
     ranks,
     result_rows,
@@ -36,34 +36,135 @@ from sklearn_halving.search.reporting._tables import (
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a search, computed from its outcomes."""
+    """What is kept of a run after `fit`. The data and the models are not.
+
+    Parameters
+    ----------
+    cv_results : CvResults
+        The attribute ``cv_results_``.
+    rows : ResultRows
+        Its rows.
+    probability : FloatArray or None
+        The probability that each row is the best; None if the choice is that of a model.
+    belief : Belief or None
+        What a policy with a model believes; None for other policies.
+    outcomes : list[Outcome]
+        The outcomes in the order in which the pulls returned.
+    stages : dict[Pull, int]
+        The stage of each pull; empty if there are no stages.
+    numbers : dict[int, int]
+        The number of the split of each repetition.
+    distributions : list[Params]
+        The search space.
+    n_candidates : int
+        Number of candidates that were created.
+    n_grid_fits : int or None
+        Number of fits of GridSearchCV over the same candidates; None if they are not a grid.
+    metric : str
+        The metric that guided the search.
+    own : int or None
+        The candidate that is the estimator as it is; None if there is none.
+    is_in_play : BoolArray
+        Which candidates the policy has not dropped.
+    seconds : float
+        Time from the start to the end of the pulls in this call of `fit`.
+    limit : float
+        The time budget from the start on, with the refit; infinite without one.
+    is_resumed : bool
+        Whether there are outcomes of earlier calls, from a checkpoint.
+    overlap : float
+        Size of a test set divided by that of a training set.
+    ended_by : str
+        What ended the search before its plan was complete; empty if nothing did.
+    """
 
     cv_results: CvResults
-    """The attribute ``cv_results_``."""
     rows: ResultRows
-    """Its rows."""
-    probability: FloatArray | None = None
-    """The probability that each row is the best; None if the choice is that of a model."""
-    belief: Belief | None = None
-    """What a policy with a model believes; None for other policies."""
+    probability: FloatArray | None
+    belief: Belief | None
+    plan: SearchPlan
+    outcomes: list[Outcome]
+    stages: dict[Pull, int]
+    resource: Resource
+    numbers: dict[int, int]
+    distributions: list[Params]
+    n_candidates: int
+    n_grid_fits: int | None
+    metric: str
+    own: int | None
+    is_in_play: BoolArray
+    seconds: float
+    limit: float
+    is_resumed: bool
+    overlap: float
+    ended_by: str
+
+    @property
+    def max_level(self) -> int:
+        """The level of a full fit."""
+        return self.plan.problem.max_level
+
+    @property
+    def full_fits(self) -> float:
+        """Cost of all fits in full fits; of a model that was trained further, what is new."""
+        top = self.max_level
+        return sum((o.pull.level - o.previous_level) / top for o in self.outcomes)
+
+    @property
+    def n_resources_spent(self) -> float:
+        """Sum of the resource over all fits; of a model that was trained further, what is new."""
+        resource = self.resource
+        return sum(
+            o.n_train
+            if resource.subsamples_rows
+            else resource.to_amount(o.pull.level - o.previous_level)
+            for o in self.outcomes
+        )
 
 
-def make_results(run: Run) -> Results:
-    """Return the results of a search with brackets, with a model, or with neither."""
-    policy, rows = run.policy, result_rows(run.plan, run.outcomes, run.last_stages())
+def make_results(run: Run, estimator: Estimator) -> Results:
+    """Return the results of a run, finished or not."""
+    task, setup, seconds = run.task, run.setup, time.monotonic() - run.began
+    repetitions = {outcome.pull.repetition for outcome in run.outcomes}
+    overlap = overlap_of(run.outcomes, setup.splits.n_rows)
+    rows = result_rows(run.plan, run.outcomes, run.last_stages())
+    # If rungs were not finished, most candidates lack splits.
+    is_comparable = run.plan.has_rungs and run.stopped_by == "policy"
+    means = pulled_means if is_comparable else _comparable_means(run, rows)
+    table, belief, probability = make_cv_results(task, run.outcomes, rows, means), None, None
     if run.plan.has_rungs:
-        return _of_brackets(run, rows)
-    if isinstance(policy, Believes):
-        return _of_belief(run, rows, policy.belief(run.state))
-    return _without_brackets(run, rows)
+        probability = _probability_of_finalists(run, rows, table, overlap)
+    else:
+        add_standard_errors(table, overlap)
+        if isinstance(run.policy, Believes):
+            belief = run.policy.belief(run.state)
+            _add_belief(run, rows, table, belief)
+        else:
+            probability = _add_probability(run, rows, table, overlap)
+    return Results(
+        *(table, rows, probability, belief, run.plan),
+        outcomes=list(run.log.outcomes.values()),
+        stages=run.log.stages,
+        resource=task.resource,
+        numbers={number: task.splits.number(number) for number in repetitions},
+        distributions=setup.space.distributions,
+        n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
+        n_grid_fits=_grid_fits(run),
+        metric=run.metric,
+        own=_own_candidate(run, estimator),
+        is_in_play=run.policy.is_alive(run.state),
+        seconds=seconds,
+        limit=run.deadline - run.began,
+        is_resumed=bool(run.earlier),
+        overlap=overlap,
+        ended_by=run.ended_by,
+    )
 
 
-def _of_brackets(run: Run, rows: ResultRows) -> Results:
-    """Return the results of rungs, and statistics of the finalists."""
-    # If the search was stopped, most candidates lack splits.
-    means = pulled_means if run.stopped_by == "policy" else _comparable_means(run, rows)
-    results = make_cv_results(run.task, run.outcomes, rows, means)
-    overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
+def _probability_of_finalists(
+    run: Run, rows: ResultRows, results: CvResults, overlap: float
+) -> FloatArray:
+    """Return the probability that each row is the best of those compared in the last rungs."""
     index, name = finalists(results, rows, run), f"mean_test_{run.metric}"
     # Equal candidates count once, or they would share the probability; the winner stays.
     index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
@@ -72,21 +173,11 @@ def _of_brackets(run: Run, rows: ResultRows) -> Results:
     if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
         mean[index] = results[name][index]
     probability = probability_best(results | {name: mean}, run.metric, rows.level, overlap)
-    probability[np.isnan(mean)] = np.nan
-    return Results(results, rows, probability)
+    return np.where(np.isnan(mean), np.nan, probability)
 
 
-def _with_errors(run: Run, rows: ResultRows) -> tuple[CvResults, float]:
-    """Return the columns with standard errors, and the overlap of the splits."""
-    results = make_cv_results(run.task, run.outcomes, rows, _comparable_means(run, rows))
-    overlap = overlap_of(run.outcomes, run.setup.splits.n_rows)
-    add_standard_errors(results, overlap)
-    return results, overlap
-
-
-def _without_brackets(run: Run, rows: ResultRows) -> Results:
-    """Return one row for each candidate, ranked by its scores."""
-    results, overlap = _with_errors(run, rows)
+def _add_probability(run: Run, rows: ResultRows, results: CvResults, overlap: float) -> FloatArray:
+    """Add the probability that each candidate is the best; rank the policy's choice first."""
     metric = run.metric
     compared, mean = results, f"mean_test_{metric}"
     if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
@@ -94,18 +185,18 @@ def _without_brackets(run: Run, rows: ResultRows) -> Results:
         compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
     probability = probability_best(compared, metric, rows.level, overlap)
     is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
-    probability = results["probability_best"] = np.where(is_compared, probability, np.nan)
+    results["probability_best"] = np.where(is_compared, probability, np.nan)
     is_winner = rows.arm == run.best_arm
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
         # The policy may choose another candidate, for example if it ignores earlier stages.
         group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
         results[f"rank_test_{metric}"] = ranks(results[mean], group)
-    return Results(results, rows, probability)
+    column: FloatArray = results["probability_best"]
+    return column
 
 
-def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> Results:
-    """Return one row for each candidate, ranked by what the policy believes."""
-    results, _ = _with_errors(run, rows)
+def _add_belief(run: Run, rows: ResultRows, results: CvResults, belief: Belief) -> None:
+    """Add what the policy believes, by which candidates are ranked."""
     results["posterior_mean"] = belief.mean[rows.arm]
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
@@ -114,7 +205,6 @@ def _of_belief(run: Run, rows: ResultRows, belief: Belief) -> Results:
     score[alive] = results["posterior_mean"][alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
-    return Results(results, rows, belief=belief)
 
 
 def _comparable_means(run: Run, rows: ResultRows) -> Means:
@@ -123,29 +213,6 @@ def _comparable_means(run: Run, rows: ResultRows) -> Means:
     of_arms = (o for o in run.outcomes if o.error is not None and o.pull[1:] in works)
     failed = [outcome.pull.arm for outcome in of_arms]
     return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
-
-
-def make_record(run: Run, estimator: Estimator) -> SearchRecord:
-    """Return the record of the pulls, which is kept after the search."""
-    task, setup = run.task, run.setup
-    return SearchRecord(
-        task.resource,
-        list(run.log.outcomes.values()),
-        {pull.repetition: task.splits.number(pull.repetition) for pull in run.log.outcomes},
-        setup.space.distributions,
-        run.plan,
-        run.log.stages,
-        n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-        n_grid_fits=_grid_fits(run),
-        metric=run.metric,
-        own=_own_candidate(run, estimator),
-        max_level=task.max_level,
-        seconds=time.monotonic() - run.began,
-        limit=run.deadline - run.began,
-        is_resumed=bool(run.earlier),
-        overlap=overlap_of(run.outcomes, setup.splits.n_rows),
-        ended_by=run.ended_by,
-    )
 
 
 def _own_candidate(run: Run, estimator: Estimator) -> int | None:

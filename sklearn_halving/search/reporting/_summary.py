@@ -1,31 +1,38 @@
-"""The summary of a search: at most twelve lines of text, which notebooks show, too."""
+"""The summary of a search, at most twelve lines of text, and what notebooks show."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_halving._typing import CvResults
-from sklearn_halving.execution._types import Outcome
-from sklearn_halving.resources import WholeFit
-from sklearn_halving.search._formatting import (
+from sklearn_halving._formatting import (
+    aligned,
     counted,
     number_text,
+    parameter_columns,
     score_text,
     seconds_text,
+    short_texts,
     shortened,
-    value_text,
     without_addresses,
 )
-from sklearn_halving.search.reporting._leaderboard import differing, without_resource
-from sklearn_halving.search.reporting._statistics import edges
-from sklearn_halving.search.reporting._tables import SearchRecord, outcome_kind
+from sklearn_halving._typing import Params
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.resources import WholeFit
+from sklearn_halving.samplers import Space
+from sklearn_halving.samplers._space import is_finite_number
+from sklearn_halving.search.reporting._data_frames import (
+    outcome_kind,
+    without_resource,
+)
+from sklearn_halving.search.reporting._results import Results
+from sklearn_halving.search.watching._failure_messages import last_line
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
@@ -37,41 +44,79 @@ INDENT = 13
 """Width of the column with the subjects."""
 N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates."""
-SHORTEST = 8
-"""Length to which names and values of parameters are cut if there are many."""
+AT_END = 0.02
+"""A value in the first or last part of a distribution, of this size, is at an end of its range."""
 SLACK = 1.0
 """An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
+N_SHOWN = 500
+"""Maximum number of candidates of the table in a notebook, which is stored in its file."""
+SORT = """
+const head = event.target.closest("th"), body = this.tBodies[0];
+if (head) {
+  const text = row => row.cells[head.cellIndex].textContent;
+  const up = head.dataset.up = head.dataset.up === "1" ? "-1" : "1";
+  const order = (a, b) => isNaN(a - b) ? a.localeCompare(b) : a - b;
+  const by = (a, b) => (a === "") - (b === "") || up * order(a, b);
+  body.append(...[...body.rows].sort((a, b) => by(text(a), text(b))));
+}"""
+"""Sorts a table by the column whose head was clicked on, again for the other order."""
+COPY = """
+const rows = [...this.parentElement.querySelector("table").rows];
+const lines = rows.map(row => [...row.cells].map(cell => cell.textContent).join("\\t"));
+navigator.clipboard.writeText(lines.join("\\n"));"""
+"""Copies the table, so that it can be inserted into a spreadsheet."""
 
 
 def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
-    """Return scikit-learn's diagram, the summary, and the leaderboard in a part that unfolds."""
+    """Return scikit-learn's diagram, the summary, and the leaderboard, which unfolds.
+
+    A click on the name of a column sorts by it. Nothing else needs the scripts, or other files.
+    """
     style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
-    shown = leaderboard.drop(columns="params")
-    table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="")
-    unfolds = f"<details><summary>{counted(len(leaderboard), 'candidate')}</summary>{table}"
-    return f"{diagram}{text}{unfolds}</details>"
+    shown = leaderboard.drop(columns="params").head(N_SHOWN)
+    for name in shown.columns[list(shown.columns).index("status") + 1 :]:
+        has_value = [value == value for value in shown[name]]  # not NaN, for a lack of it
+        texts = iter(short_texts(shown[name][has_value].tolist()))
+        shown[name] = [next(texts) if has else "" for has in has_value]
+    table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
+    how = f'title="Click on a column to sort" onclick="{escape(SORT)}"'
+    table = table.replace("<table ", f"<table {how} ", 1)
+    number = counted(len(leaderboard), "candidate")
+    number = f"The best {N_SHOWN:,} of {number}" if len(shown) < len(leaderboard) else number
+    return (
+        f"{diagram}{text}<details><summary>{number}</summary>"
+        f'<button type="button" onclick="{escape(COPY)}">Copy</button>'
+        f'<div style="overflow-x: auto">{table}</div></details>'
+    )
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a search did and found."""
+    """What a search did and found.
 
-    record: SearchRecord
-    """The record of the fits."""
-    results: CvResults
-    """The table ``cv_results_``."""
+    Parameters
+    ----------
+    results : Results
+        What is kept of the search.
+    leaderboard : pd.DataFrame
+        The table ``leaderboard()``.
+    row : int or None
+        The row of ``cv_results_`` that was chosen; None if none was.
+    probability : float
+        ``best_probability_``; NaN if it is unknown.
+    lacks_model : bool
+        Whether nothing was refitted although ``refit`` is set.
+    """
+
+    results: Results
     leaderboard: pd.DataFrame
-    """The table ``leaderboard()``."""
     row: int | None
-    """The row of ``cv_results_`` that was chosen; None if none was."""
     probability: float
-    """``best_probability_``; NaN if it is unknown."""
     refit_time: float | None
     lacks_model: bool
-    """Whether nothing was refitted although ``refit`` is set."""
 
     def text(self, name: str, estimator: str) -> str:
         """Return the summary, in at most `N_LINES` lines of at most `WIDTH` characters."""
@@ -88,36 +133,36 @@ class Summary:
         )
 
     def _searched(self) -> str:
-        fitted = {outcome.pull.arm for outcome in self.record.outcomes}
-        text = counted(self.record.n_candidates, "candidate")
-        if len(fitted) < self.record.n_candidates:
+        fitted = {outcome.pull.arm for outcome in self.results.outcomes}
+        text = counted(self.results.n_candidates, "candidate")
+        if len(fitted) < self.results.n_candidates:
             text += f", {len(fitted):,} fitted"
-        resource = self.record.resource
+        resource = self.results.resource
         if isinstance(resource, WholeFit):
             return text
-        amounts = {resource.to_amount(outcome.pull.level) for outcome in self.record.outcomes}
+        amounts = {resource.to_amount(outcome.pull.level) for outcome in self.results.outcomes}
         reach = dict.fromkeys(number_text(amount) for amount in (min(amounts), max(amounts)))
         return f"{text}; {resource.name} {' to '.join(reach)}"
 
     def _spent(self) -> str:
-        record, outcomes = self.record, self.record.outcomes
-        n_full = sum(outcome.pull.level == record.max_level for outcome in outcomes)
+        results, outcomes = self.results, self.results.outcomes
+        n_full = sum(outcome.pull.level == results.max_level for outcome in outcomes)
         text = counted(len(outcomes), "fit")
         text += f" ({n_full:,} full)" if n_full < len(outcomes) else ""
-        if record.n_grid_fits is not None:
-            text += f", {100 * record.full_fits / record.n_grid_fits:.0f} % of GridSearchCV"
-        seconds = record.seconds + (self.refit_time or 0.0)
+        if results.n_grid_fits is not None:
+            text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
+        seconds = results.seconds + (self.refit_time or 0.0)
         text += f"; {seconds_text(seconds)}"
-        if record.is_resumed:
+        if results.is_resumed:
             text += " since resumed"
         if self.refit_time is not None:
             text += f", refit {seconds_text(self.refit_time)}"
-        if seconds > record.limit + SLACK:
-            text += f", {seconds_text(seconds - record.limit)} over the time budget"
+        if seconds > results.limit + SLACK:
+            text += f", {seconds_text(seconds - results.limit)} over the time budget"
         return text
 
     def _ended(self) -> str:
-        by = self.record.ended_by
+        by = self.results.ended_by
         text = f"stopped: {by}" if by else "as planned"
         if self.lacks_model:
             text += "; nothing was refitted"
@@ -128,22 +173,28 @@ class Summary:
 
     def _outlook(self) -> str:
         """Return when the search found its choice, and what the second half of it gained."""
-        record, board, ends = self.record, self.leaderboard, dict[int, float]()
-        for outcome in record.outcomes:
-            if outcome.pull.level == record.max_level:
+        results, board, ends = self.results, self.leaderboard, dict[int, float]()
+        for outcome in results.outcomes:
+            if outcome.pull.level == results.max_level:
                 end = outcome.started + outcome.fit_seconds + outcome.score_seconds
                 ends.setdefault(outcome.pull.arm, end)
-        is_open = record.plan.makes_candidates or record.plan.is_endless
-        has_more = not record.ended_by or record.ended_by.startswith("time_budget")
+        is_open = results.plan.makes_candidates or results.plan.is_endless
+        has_more = not results.ended_by or results.ended_by.startswith("time_budget")
         # A resumed search was not running between its sessions.
-        if self.row is None or record.is_resumed or not (is_open and has_more):
+        if self.row is None or results.is_resumed or not (is_open and has_more):
             return ""
         if len(ends) < ENOUGH_TO_SAY:
             return f"; {counted(len(ends), 'candidate')} in full, too few to judge more time"
-        first = min(outcome.started for outcome in record.outcomes)
-        last, chosen = max(ends.values()) - first, int(self.results["candidate"][self.row])
-        means = dict(zip(board["candidate"], board[record.metric], strict=True))
-        early = [means.get(arm, np.nan) for arm, end in ends.items() if end - first <= last / 2]
+        first = min(outcome.started for outcome in results.outcomes)
+        last, chosen = (
+            max(ends.values()) - first,
+            int(self.results.cv_results["candidate"][self.row]),
+        )
+        means = dict(zip(board["candidate"], board[results.metric], strict=True))
+        halfway = sorted(ends)[: len(ends) // 2]
+        if results.plan.uses_time or results.plan.is_endless:  # else the clock does not count
+            halfway = [arm for arm, end in ends.items() if end - first <= last / 2]
+        early = [means.get(arm, np.nan) for arm in halfway]
         text = f"; best after {seconds_text(ends.get(chosen, first) - first)}"
         if not np.isnan(early).all():
             text += f", last half {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
@@ -151,128 +202,132 @@ class Summary:
 
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""
-        own, row = self.record.own, self.row
+        own, row = self.results.own, self.row
         if own is None or row is None:
             return ""
-        chosen = int(self.results["candidate"][row])
+        chosen = int(self.results.cv_results["candidate"][row])
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
-        for outcome in self.record.outcomes:
+        for outcome in self.results.outcomes:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
         if not scores[own]:
             other = f", winner {self._mean(row)}" if scores[chosen] else ""
             return f"unknown: your own model has no score{other}"
         if chosen == own:
-            return f"nothing: your own model is the best, {self.record.metric} {self._mean(row)}"
+            return f"nothing: your own model is the best, {self.results.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
         if not common:
-            top, name = max(scores[own])[0], self.record.resource.name
+            top, name = max(scores[own])[0], self.results.resource.name
             mine = float(np.mean([x for key, x in scores[own].items() if key[0] == top]))
-            at = f" at {name}={number_text(self.record.resource.to_amount(top))}"
-            at = at if top < self.record.max_level else ""
+            at = f" at {name}={number_text(self.results.resource.to_amount(top))}"
+            at = at if top < self.results.max_level else ""
             return f"yours {score_text(mine)}{at}, winner {self._mean(row)}: on no common split"
         level = max(key[0] for key in common)
         keys = sorted(key for key in common if key[0] == level)
         yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
-        variance = corrected_variance_of_mean(winner - yours, 1, self.record.overlap)
+        variance = corrected_variance_of_mean(winner - yours, 1, self.results.overlap)
         error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
-        spread = f" ({error:.2g})" if len(keys) > 2 else ""
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
-        text += f"{(winner - yours).mean():+.2g}{spread} on {counted(len(keys), 'common split')}"
-        resource = self.record.resource
-        if level < self.record.max_level:
-            text += f" at {resource.name}={number_text(resource.to_amount(level))}"
-        return text
+        text += f"{(winner - yours).mean():+.2g}{f' ({error:.2g})' if len(keys) > 2 else ''}"
+        resource, mean = self.results.resource, self._mean(row)
+        if level < self.results.max_level:
+            at = f"{resource.name}={number_text(resource.to_amount(level))}"
+            return f"{text} on {counted(len(keys), 'common split')} at {at}"
+        if score_text(winner.mean()) == mean:
+            return f"{text} on {counted(len(keys), 'common split')}"
+        own_scores = [x for key, x in scores[chosen].items() if key[0] == level]
+        plain = score_text(sum(own_scores) / len(own_scores))
+        how = f"on all {len(own_scores)}" if plain == mean else "adjusted"
+        return f"{text} on {counted(len(keys), 'split')} ({mean} {how})"
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
-        return scores[self.record.metric] if isinstance(scores, dict) else scores
+        return scores[self.results.metric] if isinstance(scores, dict) else scores
 
     def _mean(self, row: int) -> str:
-        return score_text(self.results[f"mean_test_{self.record.metric}"][row])
+        return score_text(self.results.cv_results[f"mean_test_{self.results.metric}"][row])
 
     def _best(self, n: int) -> Iterator[str]:
         """Yield a table of the best candidates, with the parameters in which they differ."""
-        board = self.leaderboard.dropna(subset=[self.record.metric]).head(min(n, N_LEADERS))
+        board = self.leaderboard.dropna(subset=[self.results.metric]).head(min(n, N_LEADERS))
         if not len(board):
             yield _line("best", "no candidate has a score")
             return
-        columns = {"candidate": board["candidate"].astype(str).tolist()}
-        columns["n_fits"] = [number_text(n) for n in board["n_fits"]]
+        columns = {"no.": board["candidate"].astype(str).tolist()}
+        columns["fits"] = [number_text(n) for n in board["n_fits"]]
         if "n_resources" in board and board["n_resources"].nunique() > 1:
-            columns["n_resources"] = [number_text(amount) for amount in board["n_resources"]]
-        columns[self.record.metric] = [score_text(score) for score in board[self.record.metric]]
+            resource = self.results.resource
+            name = "rows" if resource.subsamples_rows else shortened(resource.name, 12)
+            columns[name] = [number_text(amount) for amount in board["n_resources"]]
+        columns[self.results.metric] = [score_text(score) for score in board[self.results.metric]]
         errors = board["standard_error"]
         columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
-        room = WIDTH - INDENT - sum(map(_width, columns.items()))
-        columns |= self._parameters(len(board), room)
-        for number, subject in enumerate(["best", *[""] * len(board)]):
-            row = (
-                [name, *values][number].ljust(_width((name, values)))
-                for name, values in columns.items()
-            )
-            yield f"  {subject}".ljust(INDENT) + "".join(row)
-
-    def _parameters(self, n: int, room: int) -> dict[str, list[str]]:
-        """Return columns with the parameters of the best, as far as any candidates differ in them.
-
-        If there is no room for them, names and values are cut, and the last columns left out.
-        """
-        params = without_resource(self.record, self.leaderboard["params"].tolist())
-        differ = differing(params)[:n]
-        names = dict.fromkeys(name for each in differ for name in each)
-        columns = {
-            name: [_short(each[name]) if name in each else "" for each in differ] for name in names
-        }
-        if sum(map(_width, columns.items())) <= room:
-            return columns
-        most = max(SHORTEST, room // len(columns) - 2)
-        kept = list(columns)[: room // (most + 2)]
-        return {_cut(name, most): [_cut(each, most) for each in columns[name]] for name in kept}
+        params = without_resource(self.results, self.leaderboard["params"].tolist())
+        room = WIDTH - INDENT - len(aligned(columns)[0])
+        columns |= parameter_columns(params, len(board), room)
+        for subject, line in zip(["best", *[""] * len(board)], aligned(columns), strict=True):
+            yield f"  {subject}".ljust(INDENT) + line
 
     def _failures(self) -> str:
-        kinds = Counter(map(outcome_kind, self.record.outcomes))
-        n_failed = len(self.record.outcomes) - kinds.pop("ok", 0)
+        kinds = Counter(map(outcome_kind, self.results.outcomes))
+        n_failed = len(self.results.outcomes) - kinds.pop("ok", 0)
         if not n_failed:
             return ""
         of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items() if len(kinds) > 1)
         of_kinds = f" ({of_kinds})" if of_kinds else ""
-        errors = (outcome.error or outcome.score_error for outcome in self.record.outcomes)
-        error = next(e for e in errors if e is not None).strip().rpartition("\n")[2]
+        errors = (outcome.error or outcome.score_error for outcome in self.results.outcomes)
+        error = last_line(next(error for error in errors if error is not None))
         error = re.sub(r"^[\w.]*\.(?=\w+:)", "", error)  # without the module of its class
         return f"{counted(n_failed, 'fit')}{of_kinds}: {without_addresses(error)}"
 
     def _advice(self) -> str:
         """Return which ranges may be too short, if the choice beat all others that reached it."""
-        board, metric = self.leaderboard, self.record.metric
-        if self.row is None or board["candidate"][0] == self.record.own:
+        board, metric = self.leaderboard, self.results.metric
+        if self.row is None or board["candidate"][0] == self.results.own:
             return ""
         rivals = board[1:]
         if "n_resources" in board:
             rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
         if not board[metric][0] > rivals[metric].max():
             return ""
-        found = ", ".join(edges(self.results["params"][self.row], self.record.distributions))
-        return f"the best is at the end of its range: try {found}" if found else ""
+        found = ", ".join(
+            edges(self.results.cv_results["params"][self.row], self.results.distributions)
+        )
+        return f"try {found}; the best is at the end of a range" if found else ""
 
 
 def _line(subject: str, text: str) -> str:
     return f"  {subject}".ljust(INDENT) + " ".join(text.split())
 
 
-def _width(column: tuple[str, list[str]]) -> int:
-    """Return the width of a column, given its name and its values, with two spaces behind."""
-    return max(map(len, (column[0], *column[1]))) + 2
+def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
+    """Yield which values to try beyond the ends of a range, such as "larger C".
+
+    0 and numbers close to 1 are left out, as they are often limits of the parameter itself, and
+    so are numbers outside of the range, such as those of the estimator as it is. Of a list of
+    dicts, the first one that contains the parameters counts.
+    """
+    own = (one for one in distributions if Space.of(one).point_of(params) is not None)
+    for name, values in next(own, {}).items():
+        value = params.get(name)
+        is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
+        if (ends := None if is_limit else _ends(values)) is None:
+            continue
+        first, low, high, last = ends
+        if first <= params[name] <= low:
+            yield f"smaller {name.rpartition('__')[2]}"
+        elif high <= params[name] <= last:
+            yield f"larger {name.rpartition('__')[2]}"
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 2]}.."
-
-
-def _short(value: object) -> str:
-    """Return a value in a few characters; a model by its name."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    is_model = hasattr(value, "get_params")
-    text = value if isinstance(value, str) else value_text(value)
-    return type(value).__name__ if is_model else shortened(text, 24)
+def _ends(values: Any) -> tuple[float, ...] | None:
+    """Return the two ends of a range of numbers, each as an interval."""
+    if hasattr(values, "ppf"):
+        return tuple(map(float, values.ppf([0, AT_END, 1 - AT_END, 1])))
+    if hasattr(values, "rvs") or len(values) < 3:
+        return None
+    if isinstance(values, range):
+        values = values[:: len(values) - 1]
+    if not all(map(is_finite_number, values)):
+        return None
+    return min(values), min(values), max(values), max(values)

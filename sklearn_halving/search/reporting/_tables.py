@@ -1,26 +1,26 @@
-"""The tables ``cv_results_`` and ``history_``, computed from the outcomes."""
+"""The table ``cv_results_``, computed from the outcomes: its columns, and comparable means."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import rankdata
 
-from sklearn_halving._typing import CvResults, Params
+from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import Pull
-from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.policies.noise._noise_estimates import (
+    fit_additive_model,
+    probability_of_choice,
+)
+from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 COLUMNS = {
     "bracket": "bracket, in searches with rungs: the paper's s",
@@ -36,7 +36,7 @@ COLUMNS = {
     "rescaled_<name>": "value that was used with this amount of the resource, with `rescale`",
     "params": "parameters of the candidate, as a dict",
     "split<i>_test_<metric>": "score on a split; NaN if the row was not fitted on it",
-    "mean_test_<metric>": "mean score, adjusted if candidates were scored on different splits",
+    "mean_test_<metric>": "mean score, adjusted if the row lacks splits that others have",
     "std_test_<metric>": "standard deviation of the scores; NaN for a single score",
     "rank_test_<metric>": "rank, 1 for the best; eliminated candidates rank behind all others",
     "split<i>_train_<metric>": "score on the training rows, with `return_train_score`",
@@ -49,9 +49,6 @@ COLUMNS = {
     "lower_bound, upper_bound": "bounds of BayesGapSearchCV for the score",
 }
 """All columns of ``cv_results_`` with their content, which the page on results shows."""
-OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
-"""Names at the start of the error of a pull whose process was killed or died. All other errors
-are tracebacks."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -294,114 +291,70 @@ def ranks(means: FloatArray, group: IntArray) -> IntArray:
     return numbers
 
 
-@dataclass(frozen=True)
-class SearchRecord:
-    """What is kept of a search for `history_` and `summary`."""
+def additive_means(
+    scores: FloatArray, is_pulled: BoolArray, level: IntArray, has_failed: BoolArray
+) -> FloatArray:
+    """Return comparable means of candidates that were scored on different splits.
 
-    resource: Resource
-    """The resource, which defines the meaning of a level."""
-    outcomes: list[Outcome]
-    """The outcomes in the order in which the pulls returned."""
-    numbers: dict[int, int]
-    """The number of the split of each repetition."""
-    distributions: list[Params]
-    """The search space."""
-    plan: SearchPlan
-    """The plan of the search."""
-    stages: dict[Pull, int]
-    """The stage of each pull; empty if there are no stages."""
-    n_candidates: int
-    """Number of candidates that were created."""
-    n_grid_fits: int | None
-    """Number of fits of GridSearchCV over the same candidates; None if they are not a grid."""
-    metric: str
-    """The metric that guided the search."""
-    own: int | None
-    """The candidate that is the estimator as it is; None if there is none."""
-    max_level: int
-    """The largest level."""
-    seconds: float
-    """Time from the start to the end of the pulls in this call of `fit`."""
-    limit: float
-    """The time budget from the start on, with the refit; infinite without one."""
-    is_resumed: bool = False
-    """Whether there are outcomes of earlier calls, from a checkpoint."""
-    overlap: float = 0.0
-    """Size of a test set divided by that of a training set."""
-    ended_by: str = ""
-    """What ended the search before its plan was complete; empty if nothing did."""
+    Candidates with all splits have exactly their plain means. Scores at different levels are not
+    combined.
 
-    @property
-    def full_fits(self) -> float:
-        """Cost of all fits in full fits; of a model that was trained further, what is new."""
-        top = self.max_level
-        return sum((o.pull.level - o.previous_level) / top for o in self.outcomes)
-
-    @property
-    def n_resources_spent(self) -> float:
-        """Sum of the resource over all fits; of a model that was trained further, what is new."""
-        resource = self.resource
-        return sum(
-            o.n_train
-            if resource.subsamples_rows
-            else resource.to_amount(o.pull.level - o.previous_level)
-            for o in self.outcomes
-        )
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates, n_splits)
+        NaN if a candidate was not scored on a split, or if scoring failed.
+    is_pulled : ndarray of bool of shape (n_candidates, n_splits)
+        Whether a candidate was scored on a split.
+    level : ndarray of shape (n_candidates,)
+        Level of the scores of each candidate.
+    has_failed : ndarray of bool of shape (n_candidates,)
+        Whether a candidate has failed fits. Their scores are not informative about the splits.
+    """
+    means = pulled_means(scores, is_pulled)
+    usable = np.isfinite(means) & ~has_failed
+    for one in np.unique(level[usable]):
+        group = np.flatnonzero(usable & (level == one))
+        patterns = is_pulled[group]
+        if (has_all := (patterns == patterns.any(axis=0)).all(axis=1)).all():
+            continue
+        fitted = fit_additive_model(scores[group], patterns).mean
+        if has_all.any():  # the effects of all splits are zero on average
+            fitted += (means[group] - fitted)[has_all][0]
+        means[group] = np.where(has_all, means[group], fitted)
+    return means
 
 
-def outcome_kind(outcome: Outcome) -> str:
-    """Return how a pull ended, as one word."""
-    if outcome.error is None:
-        return "ok" if outcome.score_error is None else "scorer_failed"
-    kind = outcome.error.partition(":")[0]
-    if kind in OF_LIMITS:
-        return OF_LIMITS[kind]
-    last_line = outcome.error.strip().rpartition("\n")[2]
-    return "memory" if last_line.partition(":")[0].endswith("MemoryError") else "failed"
+def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
+    """Return how much the training sets overlap, which limits what more splits can tell.
+
+    The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all rows
+    outside the test set. Smaller training sets overlap less, so they must not increase it.
+    """
+    n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
+    return n_test / max(1.0, n_rows - n_test)
 
 
-def make_history(record: SearchRecord) -> pd.DataFrame:
-    """Return the table ``history_``: one row for each pull, in the order of their returns."""
-    import pandas as pd  # slow to import, and `fit` does not need it
+def probability_best(
+    results: CvResults, metric: str, level: IntArray, overlap: float
+) -> FloatArray:
+    """Return the probability that a candidate is the best one; NaN if it is not known.
 
-    table = pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
-    if len(table):
-        table[["started", "ended"]] -= table["started"].min()
-    return table
-
-
-def _place_of(plan: SearchPlan, pull: Pull) -> dict[str, int | None]:
-    """Return the bracket, loop and rung of a pull; empty without brackets."""
-    if not plan.has_rungs:
-        return {}
-    index, rung = plan.of_policy.position(pull)
-    bracket = plan.brackets[index]
-    return {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
+    Only candidates that reached the largest level can be the best.
+    """
+    mean = results[f"mean_test_{metric}"]
+    known = ~np.isnan(mean)
+    known &= level == level[known].max(initial=0)
+    scores = split_scores(results, f"test_{metric}")
+    return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)
 
 
-def _row(record: SearchRecord, outcome: Outcome) -> dict[str, object]:
-    (arm, level, repetition), resource = outcome.pull, record.resource
-    row: dict[str, object] = {"candidate": arm, **_place_of(record.plan, outcome.pull)}
-    if outcome.pull in record.stages:
-        row["stage"] = record.stages[outcome.pull]
-    if not isinstance(resource, WholeFit):
-        row["n_resources"] = resource.to_amount(level)
-    error = outcome.error or outcome.score_error
-    row |= {
-        "split": record.numbers[repetition],
-        "started": outcome.started,
-        "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
-        "fit_time": outcome.fit_seconds,
-        "score_time": outcome.score_seconds,
-        "continued_from": resource.to_amount(outcome.previous_level),
-        "n_train": outcome.n_train,
-        "n_test": outcome.n_test,
-        "failed": error is not None,
-        "outcome": outcome_kind(outcome),
-        "error": error,
-    }
-    for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
-        if scores is not None:
-            each = scores if isinstance(scores, dict) else {"score": scores}
-            row |= {f"{side}_{metric}": score for metric, score in each.items()}
-    return row
+def mean_errors(results: CvResults, side: str, overlap: float) -> FloatArray:
+    """Return the standard error of each mean of a side and metric, such as "test_score"."""
+    return np.sqrt(corrected_variance_of_mean(split_scores(results, side), 1, overlap))
+
+
+def add_standard_errors(results: CvResults, overlap: float) -> None:
+    """Add the standard error of each mean, for all metrics, of test and training scores."""
+    for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
+        side = key.removeprefix("mean_")
+        results[f"standard_error_{side}"] = mean_errors(results, side, overlap)

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
+from sklearn_halving._formatting import counted, seconds_text
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.search._formatting import counted, seconds_text
 
 FEW_FULL_FITS = 3
 """A budget that is not enough to fit this many candidates in full is worth a warning."""

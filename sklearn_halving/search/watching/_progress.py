@@ -10,13 +10,13 @@ from math import inf, isnan, nan
 
 import numpy as np
 
+from sklearn_halving._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search._formatting import clock_text, counted, number_text, score_text
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
@@ -28,65 +28,96 @@ FIRST_LINE = 10
 
 @dataclass(frozen=True)
 class ProgressReport:
-    """The current state of a search, which callbacks can read."""
+    """The current state of a search, which callbacks can read.
+
+    Attributes
+    ----------
+    n_fits : int
+        Number of completed fits, including those from a checkpoint.
+    n_planned : int or None
+        Largest number of fits; None if unknown.
+    n_from_checkpoint : int
+        Number of fits from the checkpoint.
+    n_candidates : int
+        Number of candidates with at least one fit.
+    best_candidate : int
+        The candidate that would be chosen now; -1 if there is no score yet.
+    best_score : float
+        Its mean score at the largest resource with which it was scored; NaN if there is none.
+    best_resources : float
+        Amount of resource of ``best_score``.
+    best_n_splits : int
+        Number of splits over which ``best_score`` is the mean; 0 if there is no score yet.
+    seconds : float
+        Time since the start of the search.
+    seconds_left : float or None
+        Estimate of the remaining time without the refit; None if unknown.
+    """
 
     n_fits: int
-    """Number of completed fits, including those from a checkpoint."""
     n_planned: int | None
-    """Largest number of fits; None if unknown."""
     n_from_checkpoint: int
-    """Number of fits from the checkpoint."""
     n_candidates: int
-    """Number of candidates with at least one fit."""
     best_candidate: int
-    """The candidate that would be chosen now; -1 if there is no score yet."""
     best_score: float
-    """Its mean score at the largest resource with which it was scored; NaN if there is none."""
     best_resources: float
-    """Amount of resource of ``best_score``."""
     best_n_splits: int
-    """Number of splits over which ``best_score`` is the mean; 0 if there is no score yet."""
     seconds: float
-    """Time since the start of the search."""
     seconds_left: float | None
-    """Estimate of the remaining time without the refit; None if unknown."""
 
 
 @dataclass
 class Progress(PullObserver):
-    """Observes the pull loop: counts its fits, writes lines and tells callbacks."""
+    """Observes the pull loop: counts its fits, writes lines and tells callbacks.
+
+    Parameters
+    ----------
+    reward : Callable[[Outcome], float]
+        Function that returns the score that guides the search.
+    choose : Callable[[], int]
+        Function that returns the candidate that the policy would choose now.
+    deadline : float
+        No fit starts after this, by the clock of ``time.monotonic``.
+    n_in_checkpoint : int
+        Number of fits in the checkpoint at the start. While they are read, no lines are written.
+
+    Attributes
+    ----------
+    _due : list[str]
+        The first parts of lines that are written when the policy knows the latest scores.
+    _scores : dict[tuple[int, int], dict[int, float]]
+        Scores by level and candidate, and by split.
+    _seconds : dict[int, list[float]]
+        Seconds of the fits of this session, by level.
+    _first_began : float
+        The time when the first of them began.
+    _in_rung : dict[tuple[int, int], list[int]]
+        Candidates of the fits of each rung.
+    _n_scored : dict[tuple[int, int], int]
+        Number of candidates that can be promoted from each rung that is complete.
+    """
 
     plan: SearchPlan
     reward: Callable[[Outcome], float]
-    """Function that returns the score that guides the search."""
     choose: Callable[[], int]
-    """Function that returns the candidate that the policy would choose now."""
     resource: Resource
     callbacks: CallbackTree
     verbose: int = 0
     deadline: float = inf
-    """No fit starts after this, by the clock of ``time.monotonic``."""
     n_in_checkpoint: int = 0
-    """Number of fits in the checkpoint at the start. While they are read, no lines are written."""
     n_fits: int = 0
     began: float = field(default_factory=time.monotonic)
     _n_replayed: int = 0
     _n_lines: int = 0
     _due: list[str] = field(default_factory=list)
-    """The first parts of lines that are written when the policy knows the latest scores."""
     _scores: dict[tuple[int, int], dict[int, float]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    """Scores by level and candidate, and by split."""
     _seconds: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Seconds of the fits of this session, by level."""
     _first_began: float = 0.0
-    """The time when the first of them began."""
     # Rungs are known by the indices of their bracket and of their round.
     _in_rung: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Candidates of the fits of each rung."""
     _n_scored: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Number of candidates that can be promoted from each rung that is complete."""
 
     @property
     def _writes_rungs(self) -> bool:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import randint
+from scipy.stats import randint, uniform
 from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from search.common import Noisy, numbered
 from sklearn_halving import (
     AdaptiveSearchCV,
     BanditSearchCV,
@@ -45,6 +46,19 @@ def test_means_are_those_of_the_fits_also_on_very_many_splits(search) -> None:
     assert results["n_fits"].tolist() == of_candidate.size().tolist()
     np.testing.assert_allclose(results["std_test_score"], of_candidate.std(ddof=0))
     assert np.isfinite(results["mean_test_score"]).all()
+
+
+def test_a_candidate_with_all_splits_has_its_plain_mean_and_others_an_adjusted_one() -> None:
+    noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.001)
+    search = AdaptiveSearchCV(noisy, {"value": uniform(0, 1)}, n_fits=60, random_state=0)
+    results = search.fit(*numbered(100)).cv_results_
+    mean, n_fits = results["mean_test_score"], results["n_fits"]
+    plain = search.history_.groupby("candidate")["test_score"].mean().to_numpy()
+    has_all = n_fits == search.n_splits_
+    assert 0 < has_all.sum() < len(mean)
+    np.testing.assert_allclose(mean[has_all], plain[has_all], rtol=1e-14)
+    value = np.array([params["value"] for params in results["params"]])
+    assert np.std(mean - value) < np.std(plain - value) / 4
 
 
 # ------------------------------------------------------------------------ the table of columns

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import uniform
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -35,7 +36,8 @@ from sklearn_halving import (
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
-from sklearn_halving.search.reporting._statistics import edges
+from sklearn_halving.search.reporting._summary import edges
+from sklearn_halving.spaces import space_for
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
@@ -61,60 +63,60 @@ AdaptiveSearchCV of Known()
   spent      9 fits, 60 % of GridSearchCV; T, refit T
   gained     yours 0.5, winner 0.7: +0.2 on 2 common splits
   ended      stopped: all candidates were tried
-  best       candidate  n_fits  score       value
-             3          2       0.7    (0)  0.7
-             4          2       0.6    (0)  0.6
-             0          2       0.5    (0)  0.5
-             5          1       0.4         0.4
-             1          1       0.2         0.2
-  advice     the best is at the end of its range: try larger value""",
+  best       no.  fits  score       value
+             3    2     0.7    (0)  0.7
+             4    2     0.6    (0)  0.6
+             0    2     0.5    (0)  0.5
+             5    1     0.4         0.4
+             1    1     0.2         0.2
+  advice     try larger value; the best is at the end of a range""",
     HyperbandSearchCV: """\
 HyperbandSearchCV of Known()
   searched   5 candidates; n_samples 13 to 40
   spent      18 fits (9 full), 80 % of GridSearchCV; T, refit T
   ended      as planned
-  best       candidate  n_fits  n_resources  score       value
-             4          3       40           0.7    (0)  0.7
-             3          3       40           0.6    (0)  0.6
-             2          6       40           0.4    (0)  0.4
-             1          3       13           0.2    (0)  0.2
-             0          3       13           0.1    (0)  0.1
-  advice     the best is at the end of its range: try larger value""",
+  best       no.  fits  rows  score       value
+             4    3     40    0.7    (0)  0.7
+             3    3     40    0.6    (0)  0.6
+             2    6     40    0.4    (0)  0.4
+             1    3     13    0.2    (0)  0.2
+             0    3     13    0.1    (0)  0.1
+  advice     try larger value; the best is at the end of a range""",
     VarianceHalvingSearchCV: """\
 VarianceHalvingSearchCV of Known()
   searched   5 candidates
   spent      25 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       value
-             4          5       0.7    (0)  0.7
-             3          5       0.6    (0)  0.6
-             2          6       0.4    (0)  0.4
-             1          5       0.2    (0)  0.2
-             0          4       0.1    (0)  0.1
-  advice     the best is at the end of its range: try larger value""",
+  best       no.  fits  score       value
+             4    5     0.7    (0)  0.7
+             3    5     0.6    (0)  0.6
+             2    6     0.4    (0)  0.4
+             1    5     0.2    (0)  0.2
+             0    4     0.1    (0)  0.1
+  advice     try larger value; the best is at the end of a range""",
     BayesGapSearchCV: """\
 BayesGapSearchCV of Known()
   searched   5 candidates, 4 fitted
   spent      20 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       value
-             4          9       0.7    (0)  0.7
-             3          9       0.6    (0)  0.6
-             1          1       0.2         0.2
-             0          1       0.1         0.1
-  advice     the best is at the end of its range: try larger value""",
+  best       no.  fits  score       value
+             4    9     0.7    (0)  0.7
+             3    9     0.6    (0)  0.6
+             2    1     0.4         0.4
+             0    1     0.1         0.1
+  advice     try larger value; the best is at the end of a range""",
     BanditSearchCV: """\
 BanditSearchCV of Known()
   searched   5 candidates
   spent      22 fits; T, refit T
   ended      as planned
-  best       candidate  n_fits  score       value
-             4          6       0.7    (0)  0.7
-             3          6       0.6    (0)  0.6
-             2          4       0.4    (0)  0.4
-             1          3       0.2    (0)  0.2
-             0          3       0.1    (0)  0.1
-  advice     the best is at the end of its range: try larger value""",
+  best       no.  fits  score       value
+             4    6     0.7    (0)  0.7
+             3    6     0.6    (0)  0.6
+             2    4     0.4    (0)  0.4
+             1    3     0.2    (0)  0.2
+             0    3     0.1    (0)  0.1
+  advice     try larger value; the best is at the end of a range""",
 }
 
 
@@ -233,37 +235,30 @@ def gained(search):
     return re.search(r"  gained     (.*)", said(search))[1]
 
 
-def test_yours_against_the_winner_on_common_splits():
+@pytest.mark.parametrize(
+    ("space", "params"),
+    [({"value": uniform(0, 1)}, {"n_fits": 40}), ({"value": [0.2, 0.3, 0.4, 0.9]}, {})],
+    ids=["distribution", "grid"],
+)
+def test_yours_against_the_winner_on_common_splits(space, params):
     noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
-    search = AdaptiveSearchCV(noisy, {"value": uniform(0, 1)}, n_fits=40, random_state=0)
-    search.fit(*numbered(100))
-    winner = int(search.cv_results_["candidate"][search.best_index_])
-    scores = search.history_.pivot_table(index="split", columns="candidate", values="test_score")
-    common = scores[[0, winner]].dropna()
-    yours, best = common.mean()
-    difference = common[winner] - common[0]
-    text = f"yours {yours:.4g}, winner {best:.4g}: {difference.mean():+.2g}"
-    assert gained(search).startswith(text)
-    if len(common) == 1:
-        assert gained(search) == f"{text} on 1 common split"
-    else:
-        n_test, n_train = 20, 80
-        error = difference.std() * np.sqrt(1 / len(common) + n_test / n_train)
-        assert gained(search) == f"{text} ({error:.2g}) on {len(common)} common splits"
-
-
-def test_a_grid_compares_yours_on_all_splits_that_both_have():
-    noisy = Noisy(0.3, split_sd=0.2, noise_sd=0.05)
-    search = AdaptiveSearchCV(noisy, {"value": [0.2, 0.3, 0.4, 0.9]}, random_state=0)
-    search.fit(*numbered(500))
-    full = search.history_.query("n_resources == n_resources.max()")
+    search = AdaptiveSearchCV(noisy, space, random_state=0, **params).fit(*numbered(500))
+    values = [each["value"] for each in search.cv_results_["params"]]
+    own, winner = search.cv_results_["candidate"][[values.index(0.3), search.best_index_]]
+    full = search.history_[search.history_["n_train"] == search.history_["n_train"].max()]
     scores = full.pivot_table(index="split", columns="candidate", values="test_score")
-    common = scores[[1, 3]].dropna()
-    difference = common[3] - common[1]
+    common = scores[[own, winner]].dropna()
+    assert len(common) > 2
+    yours, best = common.mean()
+    difference = common[winner] - common[own]
     error = difference.std() * np.sqrt(1 / len(common) + 1 / 4)
+    score, plain = (f"{each:.4g}" for each in (search.best_score_, scores[winner].mean()))
+    where = (
+        f"splits ({score} {f'on all {scores[winner].count()}' if score == plain else 'adjusted'})"
+    )
     assert gained(search) == (
-        f"yours {common[1].mean():.4g}, winner {common[3].mean():.4g}: "
-        f"{difference.mean():+.2g} ({error:.2g}) on {len(common)} common splits"
+        f"yours {yours:.4g}, winner {best:.4g}: {difference.mean():+.2g} ({error:.2g}) "
+        f"on {len(common)} {'common splits' if score == f'{best:.4g}' else where}"
     )
 
 
@@ -329,7 +324,7 @@ def test_a_candidate_has_one_row_although_its_resource_is_a_parameter():
     board = search.leaderboard()
     assert len(board) == 5
     assert list(board.columns[-2:]) == ["C", "params"]
-    assert "max_iter" not in search.summary().partition("  best ")[2]
+    assert search.summary().count("max_iter ") == 2, "as the resource, not as a parameter"
     check_leaderboard(search)
 
 
@@ -366,12 +361,23 @@ def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_cl
     n_candidates = len(search.leaderboard())
     assert f"<summary>{n_candidates} candidates</summary>" in panel
     assert panel.count("<tr") == 1 + n_candidates
-    assert "<script>" not in panel
+    assert "<script" not in panel
     assert set(search._repr_mimebundle_()) == {"text/plain", "text/html"}
     with config_context(display="text"):
         assert not hasattr(search, "_repr_html_")
     del search.cv_results_  # a search with something missing is shown, too
     assert search_class.__name__ in search._repr_html_()
+
+
+def test_the_table_in_html_sorts_and_copies_without_other_files():
+    board = small(HyperbandSearchCV, Known(), SPACE).fit(*data())._repr_html_()
+    table = board[board.index("<details><summary>5 candidates") :]
+    sort, copy = (unescape(re.search(rf'<{tag} [^>]*onclick="([^"]*)"', table)[1]) for tag in
+                  ("table", "button"))  # fmt: skip
+    assert "localeCompare" in sort
+    assert "clipboard" in copy
+    assert "<td>dropped at n_samples=13</td>" in table
+    assert not re.search("<script|src=|href=", table)
 
 
 def test_html_of_a_leaderboard_whose_values_are_html():
@@ -415,7 +421,7 @@ class Choosy(Known):
     [
         (accuracy_of, "accuracy_of", "accuracy_of"),
         (Unnamed(), "<Unnamed>", "<Unnamed>"),
-        (Unnamed().method, "<bound method Unnamed.method of <Unnamed>>", "<bound met..."),
+        (Unnamed().method, "<bound method Unnamed.method of <Unnamed>>", "method"),
         (
             FunctionTransformer(accuracy_of),
             "FunctionTransformer(func=accuracy_of)",
@@ -434,6 +440,24 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name}"[:60])
     assert f" {short}" in text.partition("  best ")[2]
     assert f"TypeError: no use for [{name}]"[:50] in text
+
+
+def test_models_of_the_same_class_are_told_apart():
+    space = {"model": [SVC(kernel="linear"), SVC(C=3.0), DecisionTreeClassifier()]}
+    pipe = Pipeline([("model", SVC())])
+    text = small(VarianceHalvingSearchCV, pipe, space).fit(*data()).summary()
+    shown = text.partition("  best ")[2]
+    assert "SVC(kernel='linear')" in shown
+    assert "SVC(C=3.0)" in shown
+
+
+def test_long_names_are_cut_before_parameters_are_left_out():
+    """The winner differs from others in all six parameters of this space."""
+    space = space_for(make_pipeline(HistGradientBoostingClassifier(max_iter=5)))
+    space["histgradientboostingclassifier__max_iter"] = [2, 3, 4, 5, 6]
+    search = small(VarianceHalvingSearchCV, make_pipeline(HistGradientBoostingClassifier()), space)
+    header = next(line for line in said(search.fit(*data())).splitlines() if "  best " in line)
+    assert header.split()[4:] == ["l2_regul.", "learning.", "max_feat.", "max_iter"]
 
 
 # ------------------------------------------------------------------------------- before the refit

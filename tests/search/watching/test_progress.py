@@ -13,8 +13,10 @@ from sklearn.base import clone
 from search.common import SEARCHES, Known, Noisy, data, numbered, small
 from sklearn_halving import (
     AdaptiveSearchCV,
+    BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
+    VarianceHalvingSearchCV,
 )
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
@@ -31,41 +33,48 @@ def lines_of(search, capsys, n_jobs=1, Xy=None):
 
 # ------------------------------------------------------------------------------------ lines
 
-BEST = "choice so far: candidate 4, score 0.5"
-HYPERBAND = """\
+CHOICE = "choice so far: candidate 4, score 0.5 on"
+LINES = {
+    AdaptiveSearchCV: """\
+Fitting at most 5 candidates, which are created during the search, totalling 15 fits
+2 of 15 fits of 2 candidates; choice so far: candidate 0, score 0.5 on 1 split; T elapsed
+...
+15 of 15 fits of 5 candidates; choice so far: candidate 0, score 0.5 on 3 splits; T elapsed
+Done: 15 fits in T; chosen: candidate 0, mean_test_score 0.5""",
+    HyperbandSearchCV: f"""\
 Fitting 5 candidates in 2 brackets on up to 3 splits, totalling 18 fits
 bracket 1, rung 0: 3 candidates at 13 rows; 9 of 18 fits; choice so far: candidate 2, score 0.3 \
 on 3 splits at 13 rows; T elapsed
-bracket 1, rung 1: 1 candidate at 40 rows; 12 of 18 fits; choice so far: candidate 2, score 0.3 \
-on 3 splits at 40 rows; T elapsed
-bracket 0, rung 0: 2 candidates at 40 rows; 18 of 18 fits; choice so far: candidate 4, score 0.5 \
-on 3 splits at 40 rows; T elapsed
-Done: 18 fits in T; chosen: candidate 4, mean_test_score 0.5""".splitlines()
+...
+bracket 0, rung 0: 2 candidates at 40 rows; 18 of 18 fits; {CHOICE} 3 splits at 40 rows; T elapsed
+Done: 18 fits in T; chosen: candidate 4, mean_test_score 0.5""",
+    VarianceHalvingSearchCV: f"""\
+Fitting 5 candidates, totalling at most 25 fits
+10 of at most 25 fits of 5 candidates; {CHOICE} 2 splits; T elapsed
+...
+25 of at most 25 fits of 5 candidates; {CHOICE} 5 splits; T elapsed
+Done: 25 fits in T; chosen: candidate 4, mean_test_score 0.5""",
+    BayesGapSearchCV: f"""\
+Fitting 5 candidates, totalling at most 20 fits
+2 of at most 20 fits of 2 candidates; {CHOICE} 1 split; T elapsed
+...
+20 of at most 20 fits of 4 candidates; {CHOICE} 9 splits; T elapsed
+Done: 20 fits in T; chosen: candidate 4, mean_test_score 0.5""",
+    BanditSearchCV: f"""\
+Fitting 5 candidates, totalling at most 22 fits
+15 of at most 22 fits of 5 candidates; {CHOICE} 3 splits; T elapsed
+...
+22 of at most 22 fits of 5 candidates; {CHOICE} 6 splits; T elapsed
+Done: 22 fits in T; chosen: candidate 4, mean_test_score 0.5""",
+}
 
 
-def test_lines_of_rungs(capsys):
-    assert lines_of(small(HyperbandSearchCV, Known(), KNOWN, verbose=1), capsys) == HYPERBAND
-
-
-def test_lines_where_there_are_neither_rungs_nor_stages(capsys):
-    search = small(BayesGapSearchCV, Known(), KNOWN, verbose=1, n_fits=10)
-    lines = lines_of(search, capsys)
-    assert lines[0] == "Fitting 5 candidates, totalling at most 10 fits"
-    counts = [line.partition(" fits")[0] for line in lines[1:-1]]
-    assert counts[-1] == "10 of at most 10"
-    n_best = search.cv_results_["n_fits"][search.best_index_]
-    assert lines[-2].endswith(f"; {BEST} on {n_best} splits; T elapsed")
-    assert lines[-1] == "Done: 10 fits in T; chosen: candidate 4, mean_test_score 0.5"
-
-
-def test_lines_of_a_budget_of_fits(capsys):
-    lines = lines_of(small(AdaptiveSearchCV, Known(), KNOWN, verbose=1), capsys)
-    created = "5 candidates, which are created during the search"
-    assert lines[0] == f"Fitting at most {created}, totalling 15 fits"
-    assert len(lines) == 1 + 10 + 1
-    best = "choice so far: candidate 0, score 0.5 on 3 splits"
-    assert lines[-2] == f"15 of 15 fits of 5 candidates; {best}; T elapsed"
-    assert lines[-1] == "Done: 15 fits in T; chosen: candidate 0, mean_test_score 0.5"
+@parametrize_searches
+def test_lines(search_class, capsys):
+    """Lines of rungs, or one for each tenth of the fits."""
+    lines = lines_of(small(search_class, Known(), KNOWN, verbose=1), capsys)
+    assert len(lines) <= 12
+    assert "\n".join([*lines[:2], "...", *lines[-2:]]) == LINES[search_class]
 
 
 class Falling(Known):

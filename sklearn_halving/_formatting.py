@@ -1,0 +1,153 @@
+"""Numbers, times, scores and parameters as text, for tables, messages and plots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
+
+from sklearn_halving._content_hash import content_hash
+from sklearn_halving._typing import Params
+
+MAX_VALUE, MAX_SHORT = 60, 24
+"""Maximum lengths of the value of a parameter in a message, and of one of several in a table."""
+SHORTEST = 9
+"""Length to which names and values of parameters may be cut if there are many."""
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun, such as "1 fit" and "2 fits"."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the text in one line, without its middle if it is too long."""
+    text = " ".join(text.split())
+    if len(text) <= length:
+        return text
+    head = (length - 3) // 2
+    return f"{text[:head]}...{text[len(text) - (length - 3 - head) :]}"
+
+
+def number_text(number: float) -> str:
+    """Return an amount: integers with commas, other numbers with four significant digits."""
+    return f"{int(number):,}" if number == int(number) else f"{number:.4g}"
+
+
+def score_text(score: float) -> str:
+    """Return a score with four significant digits."""
+    return "no score" if np.isnan(score) else f"{score:.4g}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in units that suit its length."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def clock_text(seconds: float) -> str:
+    """Return a time as ``m:ss``, or ``h:mm:ss`` from one hour."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def value_text(value: object) -> str:
+    """Return the value of a parameter in one line."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return f"{float(value):.6g}"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return shortened(without_addresses(text), MAX_VALUE)
+
+
+def without_addresses(text: str) -> str:
+    """Return the text without memory addresses, which differ between processes.
+
+    A function is replaced by its name, and an object with the default `repr` by the name of its
+    class, such as ``<Scorer>``.
+    """
+    text = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", text)
+    text = re.sub(r"<(?:[\w<>]+\.)*(\w+) object at 0x[0-9a-fA-F]+>", r"<\1>", text)
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def differing_names(params: Sequence[Params]) -> dict[str, str]:
+    """Return the parameters in which candidates differ, with the last parts of their names.
+
+    If two of these are the same, they are the whole names.
+    """
+    names = dict.fromkeys(name for each in params for name in each)
+    own = [n for n in names if len({content_hash(each.get(n, ...)) for each in params}) > 1]
+    short = {name: name.rpartition("__")[2] for name in own}
+    return short if len(set(short.values())) == len(own) else {name: name for name in own}
+
+
+def short_texts(values: Sequence[object]) -> list[str]:
+    """Return values of a parameter in a few characters, models and functions by their names.
+
+    If words would look the same, all of them are longer.
+    """
+    texts = list(map(_short_text, values))
+    whole = [without_addresses(str(value)) for value in values]
+    words = [place for place, value in enumerate(values) if not isinstance(value, Real)]
+    if len({texts[place] for place in words}) < len({whole[place] for place in words}):
+        for place in words:
+            texts[place] = shortened(whole[place], 40)
+    return texts
+
+
+def _short_text(value: object) -> str:
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return f"{float(value):.4g}".replace("e-0", "e-").replace("e+0", "e")
+    if hasattr(value, "get_params"):
+        return type(value).__name__
+    return shortened(without_addresses(getattr(value, "__name__", str(value))), MAX_SHORT)
+
+
+def parameter_columns(params: Sequence[Params], n: int, room: int) -> dict[str, list[str]]:
+    """Return values of the first ``n`` candidates as text, of all parameters in which any differ.
+
+    If the columns with two spaces behind each need more characters than there is ``room``, the
+    longest names and values are cut, and then the last columns are left out.
+    """
+    columns = dict[str, list[str]]()
+    for name, short in differing_names(params).items():
+        texts = iter(short_texts([each[name] for each in params[:n] if name in each]))
+        column = [next(texts) if name in each else "" for each in params[:n]]
+        columns |= {short: column} if any(column) else {}
+    widths = [max(map(len, (name, *column))) for name, column in columns.items()]
+    most = max(widths, default=0)
+    while most > SHORTEST and sum(min(width, most) + 2 for width in widths) > room:
+        most -= 1
+    ends = np.cumsum([min(width, most) + 2 for width in widths])
+    kept = list(columns)[: int((ends <= room).sum())]
+    return {_cut(name, most): [_cut(text, most) for text in columns[name]] for name in kept}
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}."
+
+
+def aligned(columns: dict[str, list[str]]) -> list[str]:
+    """Return a line with the names of columns, and one for each row."""
+    lines = [[name, *texts] for name, texts in columns.items()]
+    padded = [[text.ljust(max(map(len, line)) + 2) for text in line] for line in lines]
+    return ["".join(row) for row in zip(*padded, strict=True)]
+
+
+def budget_text(budget: float | str | None) -> str:
+    """Return the time budget as users write it, for messages; empty if there is none."""
+    unit = "" if isinstance(budget, str) else " (seconds)"
+    return "" if budget is None else f"time_budget={budget!r}{unit}"

@@ -1,0 +1,147 @@
+"""The DataFrames ``history_``, one row for each fit, and ``leaderboard()``, for each candidate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sklearn_halving._content_hash import params_digest
+from sklearn_halving._formatting import counted, differing_names
+from sklearn_halving._typing import Params
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._arrays import IntArray
+from sklearn_halving.resources import WholeFit
+from sklearn_halving.search.reporting._choice import numbers_of_scores
+from sklearn_halving.search.reporting._results import Results
+from sklearn_halving.search.reporting._tables import mean_errors
+from sklearn_halving.search.watching._failure_messages import last_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
+"""Names at the start of the error of a pull whose process was killed or died. All other errors
+are tracebacks."""
+NEGLIGIBLE = 1e-12
+"""A standard error that is so small a part of the score comes from rounding."""
+
+
+def outcome_kind(outcome: Outcome) -> str:
+    """Return how a pull ended, as one word."""
+    if outcome.error is None:
+        return "ok" if outcome.score_error is None else "scorer_failed"
+    kind = outcome.error.partition(":")[0]
+    if kind in OF_LIMITS:
+        return OF_LIMITS[kind]
+    is_memory = last_line(outcome.error).partition(":")[0].endswith("MemoryError")
+    return "memory" if is_memory else "failed"
+
+
+def make_history(results: Results) -> pd.DataFrame:
+    """Return the table ``history_``: one row for each pull, in the order of their returns."""
+    import pandas as pd  # slow to import, and `fit` does not need it
+
+    table = pd.DataFrame([_row(results, outcome) for outcome in results.outcomes])
+    if len(table):
+        table[["started", "ended"]] -= table["started"].min()
+    return table
+
+
+def _row(results: Results, outcome: Outcome) -> dict[str, object]:
+    (arm, level, repetition), resource = outcome.pull, results.resource
+    row: dict[str, object] = {"candidate": arm}
+    if results.plan.has_rungs:
+        index, rung = results.plan.of_policy.position(outcome.pull)
+        bracket = results.plan.brackets[index]
+        row |= {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
+    if outcome.pull in results.stages:
+        row["stage"] = results.stages[outcome.pull]
+    if not isinstance(resource, WholeFit):
+        row["n_resources"] = resource.to_amount(level)
+    error = outcome.error or outcome.score_error
+    row |= {
+        "split": results.numbers[repetition],
+        "started": outcome.started,
+        "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
+        "fit_time": outcome.fit_seconds,
+        "score_time": outcome.score_seconds,
+        "continued_from": resource.to_amount(outcome.previous_level),
+        "n_train": outcome.n_train,
+        "n_test": outcome.n_test,
+        "failed": error is not None,
+        "outcome": outcome_kind(outcome),
+        "error": error,
+    }
+    for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
+        if scores is not None:
+            each = scores if isinstance(scores, dict) else {"score": scores}
+            row |= {f"{side}_{metric}": score for metric, score in each.items()}
+    return row
+
+
+def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
+    """Return one row for each candidate that was fitted: the one with the largest resource.
+
+    The candidate that was chosen comes first, and those without a score last. Equal candidates
+    count once.
+    """
+    import pandas as pd
+
+    metric, columns = results.metric, results.cv_results
+    candidate, params = columns["candidate"], without_resource(results, columns["params"])
+    amount = columns.get("n_resources", np.ones(len(candidate)))
+    chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
+    score = columns[f"mean_test_{metric}"]
+    error = mean_errors(columns, f"test_{metric}", results.overlap)
+    error = np.where(error < NEGLIGIBLE * np.abs(score), 0.0, error)
+    keys = (candidate, columns[f"rank_test_{metric}"], -amount, np.isnan(score), ~chosen)
+    pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in results.outcomes]
+    fits = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
+    seconds, n_fits = fits.sum(), fits.size()
+    order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
+    first = {params_digest(params[row]): row for row in reversed(order)}
+    kept = {*first.values()}
+    rows = [row for row in order if row in kept]
+    arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
+    table = pd.DataFrame(
+        {
+            "candidate": arms,
+            "rank": np.arange(1, len(rows) + 1),
+            metric: score[rows],
+            "standard_error": error[rows],
+            "n_fits": n_fits[arms].to_numpy(),
+            "n_resources": amount[rows],
+            "seconds": seconds[arms].to_numpy(),
+            "status": [
+                "chosen" if row == best_row else _status(results, row, n_scores) for row in rows
+            ],
+        }
+    )
+    if isinstance(results.resource, WholeFit):
+        table = table.drop(columns="n_resources")
+    names, taken = differing_names([params[row] for row in rows]), {*table.columns, "params"}
+    differ = pd.DataFrame([params[row] for row in rows], dtype=object)[list(names)]
+    differ.columns = [f"param_{name}" if name in taken else name for name in names.values()]
+    return table.join(differ).assign(params=[columns["params"][row] for row in rows])
+
+
+def _status(results: Results, row: int, n_scores: IntArray) -> str:
+    """Return how a candidate failed, where it was dropped, or if it has not got to the end."""
+    columns, resource = results.cv_results, results.resource
+    arm = columns["candidate"][row]
+    if np.isnan(columns[f"mean_test_{results.metric}"][row]):
+        kinds = {outcome_kind(o) for o in results.outcomes if o.pull.arm == arm} - {"ok"}
+        return " and ".join(sorted(kinds)) or "no score"
+    is_in_play, level = results.is_in_play[arm], results.rows.level[row]
+    if level < results.max_level:
+        place = f"{resource.name}={resource.to_amount(level)}"
+        return f"reached {place}" if is_in_play else f"dropped at {place}"
+    has_all = is_in_play or n_scores[row] == n_scores.max()
+    return "" if has_all else f"dropped after {counted(n_scores[row], 'split')}"
+
+
+def without_resource(results: Results, params: list[Params]) -> list[Params]:
+    """Return the parameters of candidates without the one that sets the resource."""
+    of_resource = results.resource.params_at(results.max_level)
+    return [{k: v for k, v in each.items() if k not in of_resource} for each in params]
