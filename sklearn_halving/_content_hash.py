@@ -208,7 +208,10 @@ class _Hasher:
             self._tag("global")
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             self._tag("columns", str(getattr(value, "columns", "")).encode())
-            self._add_array(np.asarray(value))
+            try:
+                self._add_array(np.asarray(value))
+            except Exception:  # noqa: BLE001 - on a GPU, for example
+                self.add(_state_of(value))
         else:
             self.add(_state_of(value))
 

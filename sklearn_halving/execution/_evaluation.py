@@ -226,6 +226,8 @@ def _trained(
                 model = task.resource.train(
                     model, train.X, train.y, level, previous_level, train.params
                 )
+                if model is None:
+                    raise TypeError("train of the resource must return the model, got None.")
     except Exception:
         if task.error_score == "raise":
             raise

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
 from sklearn_halving.resources._epochs_and_time import FitTime, PartialFit
 from sklearn_halving.resources._fitting import listed, suggestion
@@ -41,6 +46,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     if isinstance(resource, ParameterValue):
         return resource.for_estimator(estimator)
     if isinstance(resource, Resource) and not isinstance(resource, type):
+        _check_answers(resource)
         return resource
     known = estimator.get_params()
     if isinstance(resource, str):
@@ -58,6 +64,24 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}."
         f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {listed(known)}."
     )
+
+
+def _check_answers(resource: Resource) -> None:
+    """Raise before any fit if a resource of the user returns what cannot be used."""
+    amount: object = resource.to_amount(1)
+    is_number = isinstance(amount, Real) and math.isfinite(amount)
+    answers = {
+        "name": (resource.name, str, "be text"),
+        "to_amount(1)": (amount if is_number else repr(amount), Real, "return a finite number"),
+        "params_at(1)": (resource.params_at(1), Mapping, "return a dict of parameters"),
+        "for_target(None)": (resource.for_target(None), Resource, "return a resource"),
+    }
+    if is_number:
+        level = resource.to_level(resource.to_amount(1))
+        answers["to_level"] = (level, Integral, "return a whole number")
+    for method, (answer, kind, rule) in answers.items():
+        name = f"{method} of {type(resource).__name__}"
+        refuse_unless(isinstance(answer, kind), name, rule, answer)
 
 
 def units_of(resource: object) -> str:

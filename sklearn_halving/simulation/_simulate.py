@@ -356,6 +356,14 @@ def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
     return max(1, size)
 
 
+def _check_batch(policy: Policy, method: str, arms: IntArray, shape: tuple[int, ...]) -> None:
+    """Raise if a policy plays one problem, and not several at a time."""
+    rule = f"return arms of shape {shape}, which begins with the batch_shape of start"
+    advice = "BanditSearchCV plays policies of one problem."
+    name = f"{method} of {type(policy).__name__}"
+    refuse_unless(np.shape(arms) == shape, name, rule, f"shape {np.shape(arms)}", advice)
+
+
 class Games:
     """Problems that are played at the same time.
 
@@ -416,6 +424,7 @@ class Games:
 
     def _rewards(self, policy: Policy, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
+        _check_batch(policy, "ask", pulls.arm, (len(self._values), len(pulls)))
         place = np.flatnonzero(pulls.arm != NO_ARM)
         row = place // max(1, len(pulls))
         counts = np.bincount(row, minlength=len(self._values))
@@ -452,12 +461,17 @@ class Games:
         """Record the choice of problems that have reached a checkpoint."""
         due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
         if due.any():
-            self._mark(due, *self._judged(np.asarray(policy.recommend(state))))
+            self._mark(due, *self._judged(self._choice(policy, state)))
 
     def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
         np.copyto(self.checkpoint_regret, regret[:, np.newaxis], where=due)
         np.copyto(self.checkpoint_is_mistake, is_mistake[:, np.newaxis], where=due)
         self._is_marked |= due
+
+    def _choice(self, policy: Policy, state: Any) -> IntArray:
+        arm = np.asarray(policy.recommend(state))
+        _check_batch(policy, "recommend", arm, (len(self._values),))
+        return arm
 
     def _judged(self, arm: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the regret of the chosen arm of each problem, and whether it is a mistake."""
@@ -466,7 +480,7 @@ class Games:
 
     def _outcomes(self, policy: Policy, state: Any) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
-        arm = candidate = np.asarray(policy.recommend(state))
+        arm = candidate = self._choice(policy, state)
         regret, is_mistake = self._judged(arm)
         self._mark(~self._is_marked, regret, is_mistake)
         if self.arms.candidate is not None:

@@ -329,6 +329,28 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
 
 
 @dataclass(frozen=True)
+class OneProblem(Greedy):
+    """Knows nothing of several problems at a time, in one of its methods."""
+
+    method: str = "ask"
+
+    def ask(self, state: Any, max_pulls: int) -> Pulls:
+        pulls = super().ask(state, max_pulls)
+        return pulls if self.method != "ask" else Pulls(*(column[0] for column in pulls))
+
+    def recommend(self, state: Any) -> Any:
+        return 0 if self.method == "recommend" else super().recommend(state)
+
+
+@pytest.mark.parametrize("n_problems", [1, 3])
+@pytest.mark.parametrize("method", ["ask", "recommend"])
+def test_a_policy_of_one_problem_is_refused(method: str, n_problems: int) -> None:
+    message = f"{method} of OneProblem must return arms of shape .{n_problems},"
+    with pytest.raises(ValueError, match=message):
+        simulate(OneProblem(9, method=method), Ladder(), n_problems)
+
+
+@dataclass(frozen=True)
 class Stray(Greedy):
     """Asks for another pull after two that are right."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
@@ -39,7 +43,7 @@ def full_level(
     splits: SearchSplits,
 ) -> Levels:
     """Return the largest level as the only one; raise if it is not possible."""
-    smallest, largest = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    smallest, largest = _level_range(estimator, resource, splits)
     amount = _amount_of("max_resources", max_resources, resource)
     level = _largest_level(amount, resource, smallest, largest)
     return Levels(level, level)
@@ -68,7 +72,7 @@ def choose_levels(
         Determines the number of eliminations between the two levels if ``min_resources`` is None.
         If None, the policy chooses the levels.
     """
-    smallest, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    smallest, _ = _level_range(estimator, resource, splits)
     max_level = full_level(limits[1], estimator, resource, splits).largest
     min_resources = _amount_of("min_resources", limits[0], resource)
     if min_resources is None:
@@ -105,10 +109,22 @@ def screening_levels(
     if limits[0] is not None:
         return choose_levels(limits, estimator, resource, splits)
     top = full_level(limits[1], estimator, resource, splits).largest
-    least, _ = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    least, _ = _level_range(estimator, resource, splits)
     floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
     smallest = max(least, *floors, math.ceil(top / SCREENED**2))
     return Levels(smallest if smallest * SCREENED <= top else top, top)
+
+
+def _level_range(
+    estimator: Estimator, resource: Resource, splits: SearchSplits
+) -> tuple[int, int]:
+    """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
+    levels: Any = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    is_pair = isinstance(levels, Sequence) and len(levels) == 2
+    rule = "return two whole numbers, the smallest level and the largest"
+    is_known = is_pair and all(isinstance(level, Integral) for level in levels)
+    refuse_unless(is_known, f"level_range of {type(resource).__name__}", rule, repr(levels))
+    return levels
 
 
 def _largest_level(amount: float | None, resource: Resource, smallest: int, largest: int) -> int:
