@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from inspect import signature
+from math import inf
 from time import perf_counter
 from typing import Any, Self
 
@@ -19,11 +20,12 @@ from sklearn_halving.resources._fitting import (
     is_replaced,
     keeps_training_rows,
     last_step,
+    number_of,
     prefix_of_last_step,
     to_last_step,
 )
 from sklearn_halving.resources._of_parameter import Iterations, has_stopped, way_to_continue
-from sklearn_halving.resources._types import ContinuedResource, Rescale
+from sklearn_halving.resources._types import ContinuedResource, LevelRange, Rescale
 
 MILLISECOND = 1e-3
 """Seconds per level."""
@@ -92,6 +94,11 @@ class PartialFit(OfClasses):
                 f"pipeline whose last step has it; got {type(step).__name__}. Name one of its "
                 "parameters as the resource instead, or use 'n_samples'."
             )
+
+    def level_range(self, estimator: Estimator, n_train: int, n_rows_needed: int) -> LevelRange:
+        """Return 1 and the ``max_iter`` of the estimator, or 0 if it has none."""
+        most = number_of(getattr(last_step(estimator), "max_iter", None)) or 0
+        return 1, int(max(0, most)) if most < inf else 0
 
     def can_continue(self, estimator: Estimator) -> bool:
         """Return whether more epochs can be run on a fitted estimator."""

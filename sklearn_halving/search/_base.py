@@ -56,7 +56,7 @@ from sklearn_halving.search.preparing._setup import (
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._leaderboard import make_leaderboard
-from sklearn_halving.search.reporting._results import make_record, make_results
+from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
 from sklearn_halving.search.reporting._tables import make_history
 from sklearn_halving.search.watching import _failure_messages as failures
@@ -185,8 +185,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
               of candidates, where the time budget decides;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
-              of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
-              fraction of that of GridSearchCV over all candidates of the search.
+              of a fit is proportional to its resource, which fits on few rows may exceed by far;
+              for a whole grid, ``of_grid_search`` is its share of the cost of GridSearchCV;
 
             - ``at_most``: True if a search that nothing interrupts may make fewer fits than
               these, because the policy may stop early, or because of a ``time_budget``. If it is
@@ -212,7 +212,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         plan, resource = run.plan, run.setup.resource
         table = plan_table(plan, resource)
         if plan.has_rungs:
-            add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
+            add_costs(table, grid_fits(run), continues=resource.can_continue(self.estimator))
         may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         return table
@@ -473,6 +473,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             if run.outcomes:
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
+            if isinstance(error, KeyboardInterrupt) and not error.args:
+                error.args = (run.stopped_message(),)
         except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
             error.add_note(f"The results of the finished fits could not be set: {another!r}")
 

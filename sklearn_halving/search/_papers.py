@@ -127,7 +127,7 @@ class HyperbandSearchCV(BaseSearch):
         iteration, or enough rows to compare candidates.
     max_resources : float, str or None, default=None
         Resource of the fits in the last rung. None is all training rows, or the value of the
-        parameter in ``estimator``.
+        parameter in ``estimator``, which is ``max_iter`` for ``"partial_fit"``.
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is. They start in
         the widest bracket, as far as they fit into it.
