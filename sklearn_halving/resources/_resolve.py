@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Integral, Real
+from typing import Any
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
@@ -68,20 +69,17 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
 
 def _check_answers(resource: Resource) -> None:
     """Raise before any fit if a resource of the user returns what cannot be used."""
-    amount: object = resource.to_amount(1)
-    is_number = isinstance(amount, Real) and math.isfinite(amount)
-    answers = {
-        "name": (resource.name, str, "be text"),
-        "to_amount(1)": (amount if is_number else repr(amount), Real, "return a finite number"),
-        "params_at(1)": (resource.params_at(1), Mapping, "return a dict of parameters"),
-        "for_target(None)": (resource.for_target(None), Resource, "return a resource"),
-    }
-    if is_number:
-        level = resource.to_level(resource.to_amount(1))
-        answers["to_level"] = (level, Integral, "return a whole number")
-    for method, (answer, kind, rule) in answers.items():
-        name = f"{method} of {type(resource).__name__}"
-        refuse_unless(isinstance(answer, kind), name, rule, answer)
+    amount: Any = resource.to_amount(1)
+    is_number, owner = isinstance(amount, Real) and math.isfinite(amount), type(resource).__name__
+    refuse_unless(is_number, f"to_amount(1) of {owner}", "be a finite number", repr(amount))
+    for name, answer, kind in (
+        ("name", resource.name, str),
+        ("to_level", resource.to_level(amount), Integral),
+        ("params_at(1)", resource.params_at(1), Mapping),
+        ("for_target(None)", resource.for_target(None), Resource),
+    ):
+        rule = f"be of type {kind.__name__}"
+        refuse_unless(isinstance(answer, kind), f"{name} of {owner}", rule, repr(answer))
 
 
 def units_of(resource: object) -> str:

@@ -356,14 +356,6 @@ def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
     return max(1, size)
 
 
-def _check_batch(policy: Policy, method: str, arms: IntArray, shape: tuple[int, ...]) -> None:
-    """Raise if a policy plays one problem, and not several at a time."""
-    rule = f"return arms of shape {shape}, which begins with the batch_shape of start"
-    advice = "BanditSearchCV plays policies of one problem."
-    name = f"{method} of {type(policy).__name__}"
-    refuse_unless(np.shape(arms) == shape, name, rule, f"shape {np.shape(arms)}", advice)
-
-
 class Games:
     """Problems that are played at the same time.
 
@@ -391,6 +383,10 @@ class Games:
     def play(self, policy: Policy, seed: np.random.SeedSequence, max_pulls: int) -> dict[str, Any]:
         """Play to the end, and return the fields of `SimulationResult`."""
         state = policy.start(self.problem, batch_shape=self.n_pulls.shape, seed=seed)
+        shape, n = np.shape(policy.is_alive(state))[:-1], len(self.n_pulls)
+        rule = f"play {n} problems at a time, the batch_shape of start"
+        advice = "BanditSearchCV plays policies of one problem."
+        refuse_unless(shape == (n,), type(policy).__name__, rule, f"batch_shape {shape}", advice)
         n_idle = 0
         while not policy.is_finished(state):
             pulls = policy.ask(state, self._n_wanted(policy.order_free))
@@ -424,7 +420,6 @@ class Games:
 
     def _rewards(self, policy: Policy, pulls: Pulls) -> FloatArray:
         """Return the rewards of pulls, NaN for padding. Also count the pulls."""
-        _check_batch(policy, "ask", pulls.arm, (len(self._values), len(pulls)))
         place = np.flatnonzero(pulls.arm != NO_ARM)
         row = place // max(1, len(pulls))
         counts = np.bincount(row, minlength=len(self._values))
@@ -461,17 +456,12 @@ class Games:
         """Record the choice of problems that have reached a checkpoint."""
         due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
         if due.any():
-            self._mark(due, *self._judged(self._choice(policy, state)))
+            self._mark(due, *self._judged(np.asarray(policy.recommend(state))))
 
     def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
         np.copyto(self.checkpoint_regret, regret[:, np.newaxis], where=due)
         np.copyto(self.checkpoint_is_mistake, is_mistake[:, np.newaxis], where=due)
         self._is_marked |= due
-
-    def _choice(self, policy: Policy, state: Any) -> IntArray:
-        arm = np.asarray(policy.recommend(state))
-        _check_batch(policy, "recommend", arm, (len(self._values),))
-        return arm
 
     def _judged(self, arm: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the regret of the chosen arm of each problem, and whether it is a mistake."""
@@ -480,7 +470,7 @@ class Games:
 
     def _outcomes(self, policy: Policy, state: Any) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
-        arm = candidate = self._choice(policy, state)
+        arm = candidate = np.asarray(policy.recommend(state))
         regret, is_mistake = self._judged(arm)
         self._mark(~self._is_marked, regret, is_mistake)
         if self.arms.candidate is not None:

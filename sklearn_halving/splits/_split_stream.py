@@ -170,8 +170,7 @@ class Reshuffles:
             groups = group_codes(self.params["groups"], at_least=self.block_length)
             classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
             folds = deal_groups(groups, classes, self.block_length, np.random.default_rng(seed))
-            masks = ((folds != fold, folds == fold) for fold in range(self.block_length))
-            return _as_rows(masks, self.X)
+            return _as_rows(((folds != f, folds == f) for f in range(self.block_length)), self.X)
         splitter = copy.copy(self.shuffled)
         splitter.random_state = int(seed.generate_state(1)[0])
         # Splitters that ignore groups warn in every call; once is enough.
@@ -240,10 +239,9 @@ def row_numbers(selection: object, n_rows: int) -> Rows:
     rows = np.asarray(selection)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)
-    is_known = rows.ndim == 1 and not rows.size  # an empty list has floats
-    if rows.ndim == 1 and rows.dtype.kind in "iu" and rows.size:
-        is_known = -n_rows <= rows.min() and rows.max() < n_rows
+    is_whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)  # [] has floats
+    is_known = is_whole and bool(((rows >= -n_rows) & (rows < n_rows)).all())
     rule = f"yield positions of rows, from 0 to {n_rows - 1}, or a mask of {n_rows} rows"
     advice = "index.get_indexer(labels) turns labels of a DataFrame's index into positions."
-    refuse_unless(bool(is_known), "cv", rule, f"{rows.ravel()[:3]} and so on", advice)
+    refuse_unless(is_known, "cv", rule, f"{rows.ravel()[:3]} and so on", advice)
     return narrow(rows.astype(np.intp, copy=False))

@@ -137,14 +137,14 @@ def test_resolve_resource_errors(resource):
 @pytest.mark.parametrize(
     ("method", "answer", "rule"),
     [
-        ("name", None, "be text"),
-        ("level_range", (1.5, 20), "return two whole numbers"),
-        ("level_range", None, "return two whole numbers"),
-        ("to_amount", "a lot", "return a finite number"),
-        ("to_amount", float("nan"), "return a finite number"),
-        ("to_level", 1.5, "return a whole number"),
-        ("params_at", None, "return a dict"),
-        ("for_target", None, "return a resource"),
+        ("name", None, "be of type str"),
+        ("level_range", (1.5, 20), "return a tuple of two whole numbers"),
+        ("level_range", None, "return a tuple of two whole numbers"),
+        ("to_amount", "a lot", "be a finite number"),
+        ("to_amount", float("nan"), "be a finite number"),
+        ("to_level", 1.5, "be of type Integral"),
+        ("params_at", None, "be of type Mapping"),
+        ("for_target", None, "be of type Resource"),
         ("train", None, "return the model"),
     ],
 )

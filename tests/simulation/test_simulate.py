@@ -330,24 +330,17 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
 
 @dataclass(frozen=True)
 class OneProblem(Greedy):
-    """Knows nothing of several problems at a time, in one of its methods."""
+    """Knows nothing of several problems at a time."""
 
-    method: str = "ask"
-
-    def ask(self, state: Any, max_pulls: int) -> Pulls:
-        pulls = super().ask(state, max_pulls)
-        return pulls if self.method != "ask" else Pulls(*(column[0] for column in pulls))
-
-    def recommend(self, state: Any) -> Any:
-        return 0 if self.method == "recommend" else super().recommend(state)
+    def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
+        return super().start(problem, seed=seed)
 
 
 @pytest.mark.parametrize("n_problems", [1, 3])
-@pytest.mark.parametrize("method", ["ask", "recommend"])
-def test_a_policy_of_one_problem_is_refused(method: str, n_problems: int) -> None:
-    message = f"{method} of OneProblem must return arms of shape .{n_problems},"
+def test_a_policy_of_one_problem_is_refused(n_problems: int) -> None:
+    message = f"OneProblem must play {n_problems} problems at a time, .* BanditSearchCV plays"
     with pytest.raises(ValueError, match=message):
-        simulate(OneProblem(9, method=method), Ladder(), n_problems)
+        simulate(OneProblem(9), Ladder(), n_problems)
 
 
 @dataclass(frozen=True)

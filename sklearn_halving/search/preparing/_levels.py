@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource
+from sklearn_halving.resources._types import LevelRange
 from sklearn_halving.search._parameters import read_seconds
 from sklearn_halving.search.preparing._splits import SearchSplits
 
@@ -115,16 +115,13 @@ def screening_levels(
     return Levels(smallest if smallest * SCREENED <= top else top, top)
 
 
-def _level_range(
-    estimator: Estimator, resource: Resource, splits: SearchSplits
-) -> tuple[int, int]:
+def _level_range(estimator: Estimator, resource: Resource, splits: SearchSplits) -> LevelRange:
     """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
     levels: Any = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    is_pair = isinstance(levels, Sequence) and len(levels) == 2
-    rule = "return two whole numbers, the smallest level and the largest"
-    is_known = is_pair and all(isinstance(level, Integral) for level in levels)
-    refuse_unless(is_known, f"level_range of {type(resource).__name__}", rule, repr(levels))
-    return levels
+    is_pair = isinstance(levels, tuple) and [isinstance(n, Integral) for n in levels] == [True] * 2
+    name = f"level_range of {type(resource).__name__}"
+    refuse_unless(is_pair, name, "return a tuple of two whole numbers", repr(levels))
+    return cast(LevelRange, levels)
 
 
 def _largest_level(amount: float | None, resource: Resource, smallest: int, largest: int) -> int:
