@@ -219,7 +219,10 @@ class _Hasher:
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")
             self._tag("columns", str(columns).encode())
-            self._add_array(np.asarray(value))
+            try:
+                self._add_array(np.asarray(value))
+            except Exception:  # noqa: BLE001 - on a GPU, for example
+                self.add(_state_of(value))
         else:
             self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`

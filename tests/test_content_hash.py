@@ -92,6 +92,16 @@ def categories(names):
     return pd.Series(pd.Categorical([names[0]], categories=names))
 
 
+class OnGpu:
+    """Cannot become an array of NumPy, but be pickled: a tensor on a GPU."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __array__(self, *options, **more):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
 NAMES = [f"c{i}" for i in range(1000)]
 
 
@@ -121,7 +131,7 @@ def variants():
     yield from (logging.getLogger("one"), logging.getLogger("two"), frozen(60), frozen(40))
     yield from (categories(NAMES), categories([NAMES[0], NAMES[2], NAMES[1], *NAMES[3:]]))
     yield from (score_above(1), score_above(2), Memory("one", verbose=0), Memory("two", verbose=0))
-    yield scorer_of(SCORER)
+    yield from (scorer_of(SCORER), OnGpu([1.0]), OnGpu([2.0]))
     changes = [
         ("cost=10.0", "cost=5.0"),
         ("floor=0.0", "floor=1.0"),
@@ -162,6 +172,7 @@ def equals():
     caches = [Memory("cache", verbose=0) for _ in range(2)]
     caches[1].timestamp += 1
     yield tuple(caches)
+    yield OnGpu([1.0]), OnGpu([1.0])
 
 
 def test_equal_contents_have_equal_hashes():

@@ -226,14 +226,21 @@ def _trained(
                 model = task.resource.train(
                     model, train.X, train.y, level, previous_level, train.params
                 )
+                if model is None:
+                    raise TypeError("train of the resource must return the model, got None.")
     except Exception:
         if task.error_score == "raise":
             raise
-        error = format_exc()
+        error = _traceback()
     finally:
         if context is not None:
             stop = bool(context.call_on_fit_task_end(estimator=task.caller, **data))
     return model.step if isinstance(model, EvaluatedBooster) else model, error, stop
+
+
+def _traceback() -> str:
+    """Return the traceback of an error, without characters that cannot be printed."""
+    return format_exc().encode(errors="backslashreplace").decode()
 
 
 def _scored(
@@ -289,7 +296,7 @@ def scores_of(
     except Exception:
         if task.error_score == "raise" or not is_single:
             raise
-        errors.append(format_exc())
+        errors.append(_traceback())
         scores = task.error_score
     if not isinstance(scores, dict):
         return _real_number(scores, scores, task.scorer)

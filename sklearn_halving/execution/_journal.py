@@ -128,7 +128,9 @@ class Journal:
                 rule = "checkpoint must be the path of a regular file, or of a new one"
                 raise JournalError(f"{rule}; got {str(self.path)!r}.")
             self._fd = os.open(self.path, flags, 0o666)
-        except OSError as error:
+        except JournalError:
+            raise
+        except (OSError, ValueError) as error:  # the latter for a zero in the name
             error.add_note("checkpoint must be a file in a folder that can be written to.")
             raise
         self._last_sync = time.monotonic()

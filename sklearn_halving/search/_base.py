@@ -59,7 +59,7 @@ from sklearn_halving.search.preparing._plan import (
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
-from sklearn_halving.search.reporting._results import make_results
+from sklearn_halving.search.reporting._results import grid_fits, make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
@@ -194,8 +194,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - with ``measure``, ``seconds`` of these fits with the workers of ``n_jobs``, if the
               time of a fit is proportional to its resource;
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
-              of a fit is proportional to its resource, and ``of_grid_search`` is this cost as a
-              fraction of that of GridSearchCV over all candidates of the search.
+              of a fit is proportional to its resource, which fits on few rows may exceed by far;
+              for a whole grid, ``of_grid_search`` is its share of the cost of GridSearchCV;
 
             - ``at_most``: True if a search that nothing interrupts may make fewer fits than
               these, because the policy may stop early, or because of a ``time_budget``. If it is
@@ -221,7 +221,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         plan, resource = run.plan, run.setup.resource
         table = plan_table(plan, resource)
         if plan.has_rungs:
-            add_costs(table, plan.problem, continues=resource.can_continue(self.estimator))
+            add_costs(table, grid_fits(run), continues=resource.can_continue(self.estimator))
         may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
@@ -504,6 +504,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             if run.outcomes:
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
+            if isinstance(error, KeyboardInterrupt) and not error.args:
+                error.args = (run.stopped_message(),)
         except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
             error.add_note(f"The results of the finished fits could not be set: {another!r}")
 

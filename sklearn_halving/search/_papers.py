@@ -56,8 +56,8 @@ recorded tasks with five splits each, twice as many candidates with half as many
 better choices. Other allocations need more fits in the first stage."""
 N_OF_MODEL = 100
 """Default number of candidates of BayesGapSearchCV from distributions; not all are fitted."""
-FEWEST_FITS, MOST_FITS = 20, 100
-"""Bounds of the default ``n_fits`` of BayesGapSearchCV, a quarter of the number of candidates."""
+MOST_FITS = 100
+"""Default ``n_fits`` of BayesGapSearchCV. Grids of few candidates lose by fewer fits."""
 
 
 class HyperbandSearchCV(BaseSearch):
@@ -128,7 +128,7 @@ class HyperbandSearchCV(BaseSearch):
         iteration, or enough rows to compare candidates.
     max_resources : float, str or None, default=None
         Resource of the fits in the last rung. None is all training rows, or the value of the
-        parameter in ``estimator``.
+        parameter in ``estimator``, which is ``max_iter`` for ``"partial_fit"``.
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is. They start in
         the widest bracket, as far as they fit into it.
@@ -623,7 +623,7 @@ class BayesGapSearchCV(BaseSearch):
         1 prints progress, 2 also a line for each fit, 3 also scores.
     n_fits : int or None, default=None
         Maximum number of fits, each of one candidate on one split (the paper's horizon T). None is
-        one for every 4 candidates, but from 20 to 100, and at most 5 for each candidate.
+        100, but at most 5 for each candidate: up to 20 candidates cost as many as GridSearchCV.
     n_candidates : int or None, default=None
         Number of candidates. None is the whole grid, or 100 candidates from distributions, which
         are spread evenly if the distributions allow it.
@@ -819,7 +819,7 @@ class BayesGapSearchCV(BaseSearch):
         if self.n_fits is not None:
             return int(self.n_fits)
         n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
-        return min(n_each * n_drawn, max(FEWEST_FITS, min(MOST_FITS, n_drawn // 4)))
+        return min(n_each * n_drawn, MOST_FITS)
 
     def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
         """Return the candidates of the model, spread evenly if the distributions allow it."""

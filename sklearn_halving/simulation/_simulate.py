@@ -384,6 +384,10 @@ class Games:
     def play(self, policy: Policy, seed: np.random.SeedSequence, max_pulls: int) -> dict[str, Any]:
         """Play to the end, and return the fields of `SimulationResult`."""
         state = policy.start(self.problem, batch_shape=self.n_pulls.shape, seed=seed)
+        shape, n = np.shape(policy.is_alive(state))[:-1], len(self.n_pulls)
+        rule = f"play {n} problems at a time, the batch_shape of start"
+        advice = "BanditSearchCV plays policies of one problem."
+        refuse_unless(shape == (n,), type(policy).__name__, rule, f"batch_shape {shape}", advice)
         n_idle = 0
         while not policy.is_finished(state):
             pulls = policy.ask(state, self._n_wanted(policy.order_free))

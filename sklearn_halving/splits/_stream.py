@@ -709,7 +709,7 @@ class Reshuffles:
         if index < self.n_own:
             start = index * self.block_length
             splits = self.own.split(self.X, self.y, **self.params)
-            return _as_rows(islice(splits, start, start + self.block_length))
+            return _as_rows(islice(splits, start, start + self.block_length), self.X)
         seed = seed_of_repetition(self.seed, index)
         if type(self.shuffled) is StratifiedGroupKFold and index > 0:
             # It assigns groups in the order of their size, for any seed. If group sizes differ,
@@ -717,12 +717,12 @@ class Reshuffles:
             groups = group_codes(self.params["groups"], at_least=self.block_length)
             classes = np.unique(column_or_1d(self.y), return_inverse=True)[1]
             folds = deal_groups(groups, classes, self.block_length, np.random.default_rng(seed))
-            return _as_rows((folds != fold, folds == fold) for fold in range(self.block_length))
+            return _as_rows(((folds != f, folds == f) for f in range(self.block_length)), self.X)
         splitter = copy.copy(self.shuffled)
         splitter.random_state = int(seed.generate_state(1)[0])
         # Splitters that ignore groups warn in every call; once is enough.
         params = self.params if index == 0 or isinstance(splitter, NEED_GROUPS) else {}
-        return _as_rows(splitter.split(self.X, self.y, **params))
+        return _as_rows(splitter.split(self.X, self.y, **params), self.X)
 
 
 def _reshuffles(
@@ -752,7 +752,7 @@ def _reshuffles(
 def listed_splits(cv: Splitter, X: object, y: object, params: Params) -> list[Split]:
     """Return all splits of a splitter, which is called only once."""
     n_splits = cv.get_n_splits(X, y, **params)
-    splits = _as_rows(cv.split(X, y, **params))
+    splits = _as_rows(cv.split(X, y, **params), X)
     if not splits:
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no candidates? "
@@ -775,12 +775,20 @@ def check_groups(cv: object, params: Params) -> None:
         )
 
 
-def _as_rows(splits: Iterable[tuple[object, object]]) -> list[Split]:
+def _as_rows(splits: Iterable[tuple[object, object]], X: object) -> list[Split]:
     """Return the splits as row numbers; a splitter may yield row numbers or boolean masks."""
-    return [(row_numbers(train), row_numbers(test)) for train, test in splits]
+    n_rows = num_samples(X)
+    return [(row_numbers(train, n_rows), row_numbers(test, n_rows)) for train, test in splits]
 
 
-def row_numbers(selection: object) -> Rows:
+def row_numbers(selection: object, n_rows: int) -> Rows:
     """Convert the output of a splitter, row numbers or a boolean mask, to row numbers."""
     rows = np.asarray(selection)
-    return narrow(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp, copy=False))
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    is_whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)  # [] has floats
+    is_known = is_whole and bool(((rows >= -n_rows) & (rows < n_rows)).all())
+    rule = f"yield positions of rows, from 0 to {n_rows - 1}, or a mask of {n_rows} rows"
+    advice = "index.get_indexer(labels) turns labels of a DataFrame's index into positions."
+    refuse_unless(is_known, "cv", rule, f"{rows.ravel()[:3]} and so on", advice)
+    return narrow(rows.astype(np.intp, copy=False))

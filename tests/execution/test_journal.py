@@ -164,6 +164,15 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path, kind):
     assert str(path) in str(info.value)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 999, "no folder/j"])
+def test_an_impossible_name_is_said_to_be_that_of_the_checkpoint(tmp_path, name):
+    with pytest.raises((ValueError, OSError)) as info:
+        Journal(tmp_path / name)
+    assert info.value.__notes__ == [
+        "checkpoint must be a file in a folder that can be written to."
+    ]
+
+
 # ------------------------------------------------------------------- files from strangers
 
 

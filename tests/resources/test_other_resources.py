@@ -13,11 +13,13 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.resources import (
     FitTime,
     Iterations,
     ParameterValue,
     PartialFit,
+    Resource,
     TrainingSize,
     resolve_resource,
 )
@@ -130,6 +132,33 @@ def test_resolve_resource_errors(resource):
         assert "Did you mean 'n_samples'" in str(error.value)
     if resource == "n_estimator":
         assert "Did you mean 'n_estimators'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "rule"),
+    [
+        ("name", None, "be of type str"),
+        ("level_range", (1.5, 20), "return a tuple of two whole numbers"),
+        ("level_range", None, "return a tuple of two whole numbers"),
+        ("to_amount", "a lot", "be a finite number"),
+        ("to_amount", float("nan"), "be a finite number"),
+        ("to_level", 1.5, "be of type Integral"),
+        ("params_at", None, "be of type Mapping"),
+        ("for_target", None, "be of type Resource"),
+        ("train", None, "return the model"),
+    ],
+)
+def test_nonsense_of_a_resource_is_named(method, answer, rule):
+    class Own(Resource):
+        name = "own"
+
+        def level_range(self, *known):
+            return 1, 27
+
+    setattr(Own, method, answer if method == "name" else lambda *given: answer)
+    search = HyperbandSearchCV(SVC(), {"C": [1, 2, 3]}, resource=Own(), error_score="raise")
+    with pytest.raises((ValueError, TypeError), match=f"{method}.* must {rule}"):
+        search.fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from sklearn.linear_model import Perceptron, SGDClassifier, SGDOneClassSVM, SGDR
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from resources.climbing import trained_to
 from sklearn_halving.resources import PartialFit
@@ -171,6 +173,10 @@ def test_check_and_levels():
         PartialFit().check(RandomForestClassifier(), frozenset())
     resource = PartialFit()
     resource.check(SGDClassifier(), frozenset({"alpha"}))
-    assert resource.level_range(SGDClassifier(), 100, 4) == (1, 0)
+    for model, most in ((SGDClassifier(max_iter=81), 81), (GaussianNB(), 0)):
+        assert resource.level_range(model, 100, 4) == (1, most)
+        assert resource.level_range(make_pipeline(StandardScaler(), model), 100, 4) == (1, most)
+    for no_number in (None, np.inf, np.nan, -1):
+        assert resource.level_range(SGDClassifier(max_iter=no_number), 100, 4) == (1, 0)
     assert (resource.to_level(3.2), resource.to_amount(3), resource.params_at(3)) == (3, 3, {})
     assert not resource.can_continue(RandomForestClassifier())

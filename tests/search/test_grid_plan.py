@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import uniform
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, KFold
@@ -166,6 +168,9 @@ def test_plan_and_summary_state_the_cost_beside_grid_search():
     search = HyperbandSearchCV(SVC(), {"C": np.logspace(-1, 2, 16).tolist()}, random_state=0)
     plan = search.plan(X, y)
     assert plan["of_grid_search"].sum() == pytest.approx(plan["full_fits"].sum() / 80, abs=0.002)
+    part, draws = {"n_candidates": 9}, {"param_distributions": {"C": uniform(1, 9)}}
+    for changes in (part, draws):  # GridSearchCV would try others
+        assert "of_grid_search" not in clone(search).set_params(**changes).plan(X, y)
     n_full = plan["n_fits"][plan["n_resources"] == plan["n_resources"].max()].sum()
     spent = f"{plan['n_fits'].sum()} fits ({n_full} full), 41 % of GridSearchCV"
     assert spent in search.fit(X, y).summary()

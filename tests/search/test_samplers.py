@@ -140,7 +140,7 @@ class Fixed:
     ("sampler", "space", "message"),
     [
         ("gaussian_process", [*[SPACE] * 9, {"value": [0.1], "wrong": [1, 2]}], "'wrong'"),
-        (Fixed([]), SPACE, "must propose 1 dicts"),
+        *((Fixed(made), SPACE, "must propose 1 dicts") for made in ([], None, 5, [{1: 2}])),
         (Fixed([{"wrong": 1}]), SPACE, "Invalid parameter 'wrong'"),
     ],
 )

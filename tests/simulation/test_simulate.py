@@ -329,6 +329,21 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
 
 
 @dataclass(frozen=True)
+class OneProblem(Greedy):
+    """Knows nothing of several problems at a time."""
+
+    def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
+        return super().start(problem, seed=seed)
+
+
+@pytest.mark.parametrize("n_problems", [1, 3])
+def test_a_policy_of_one_problem_is_refused(n_problems: int) -> None:
+    message = f"OneProblem must play {n_problems} problems at a time, .* BanditSearchCV plays"
+    with pytest.raises(ValueError, match=message):
+        simulate(OneProblem(9), Ladder(), n_problems)
+
+
+@dataclass(frozen=True)
 class Stray(Greedy):
     """Asks for another pull after two that are right."""
 

@@ -289,6 +289,15 @@ def test_repetitions_are_integers(repetition):
         stream_of(KFold(4)).split(repetition)
 
 
+@pytest.mark.parametrize(
+    "rows", [["r0", "r1"], [N, N + 1], [-N - 1], [0.5, 1.0], [[0], [1]], [True] * (N + 1), None]
+)
+def test_labels_in_place_of_positions_are_refused(rows):
+    for split in ((rows, [2, 3]), ([2, 3], rows)):
+        with pytest.raises(ValueError, match=r"cv must yield positions .* to 47, or a mask of 48"):
+            split_stream([split], X, Y)
+
+
 def test_rows_may_be_changed():
     stream = stream_of(KFold(4))
     stream.split(0)[0][:] = 0

@@ -53,6 +53,7 @@ ANSWER_SECONDS = 5.0
 """Longest wait for an answer of the scheduler of Dask."""
 SILENT_SECONDS = 300.0
 """After this time without a fit that returns from a cluster, a warning says so."""
+ENDED_BY_RAY = "Ray ends this process within a minute"
 CONNECT_SECONDS = 1.0
 """Longest wait for a connection with the head of Ray."""
 
@@ -248,7 +249,7 @@ class ClusterWatch:
             if self._client.status in ("closing", "closed"):
                 return f"The {self.head} is gone, or its client was closed"
         is_gone = self.ray_head and _refuses(self.ray_head)
-        return f"The {self.head} is gone" if is_gone else None
+        return f"The {self.head} is gone, and {ENDED_BY_RAY}" if is_gone else None
 
     def has_workers(self, question: Literal["ncores", "ncores_running"]) -> bool:
         """Ask the scheduler of Dask whether it has workers, or any that are not paused.
@@ -273,12 +274,11 @@ class ClusterWatch:
             return False
         if not self._has_warned:
             self._has_warned = True
-            minute = "ends this process a minute later."
             warn_user(
                 f"The {self.head} has returned no fit for {SILENT_SECONDS:g} seconds. If it does "
                 "not answer any more, press Ctrl-C twice: finished fits are kept, and with a "
                 "checkpoint, fit goes on from there."
-                + (f" If Ray loses its head, it {minute}" if self.ray_head else "")
+                + (f" If the head is gone, {ENDED_BY_RAY}." if self.ray_head else "")
             )
         return True
 
@@ -460,8 +460,6 @@ class JoblibExecutor:
             return cause is not None
         self._sent.clear()
         self._session.abandon()
-        if self._watch.ray_head:
-            cause += ", and Ray ends this process within a minute"
         if self._awaited is None:  # a search that has stopped ends with its results anyway
             self._error = ConnectionError(
                 f"{cause}. Running fits are lost; those that returned before are "

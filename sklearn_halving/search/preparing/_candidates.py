@@ -5,7 +5,7 @@ They are drawn from the search space before the first fit, or created in groups 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,11 +144,13 @@ class CandidateSource:
     def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         if n == 0:
             return []
-        made = list(self.sampler.propose(told, n, rng))
-        if len(made) != n or not all(isinstance(params, dict) for params in made):
+        proposed: Any = self.sampler.propose(told, n, rng)
+        made = list(proposed) if isinstance(proposed, Iterable) else []
+        names = [name for params in made for name in (params if isinstance(params, dict) else [0])]
+        if len(made) != n or not all(isinstance(name, str) for name in names):
             raise ValueError(
                 f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "
-                f"candidate; got {made!r}."
+                f"candidate; got {proposed!r}."
             )
         return made
 

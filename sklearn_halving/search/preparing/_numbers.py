@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._formatting import counted
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
@@ -114,7 +116,12 @@ def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> L
 
 
 def _level_range(search: Any, resource: Resource, splits: SearchSplits) -> tuple[int, int]:
-    return resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
+    """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
+    levels: Any = resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
+    is_pair = isinstance(levels, tuple) and [isinstance(n, Integral) for n in levels] == [True] * 2
+    name = f"level_range of {type(resource).__name__}"
+    refuse_unless(is_pair, name, "return a tuple of two whole numbers", repr(levels))
+    return levels[0], levels[1]
 
 
 def _level(name: str, amount: float | str | None, resource: Resource) -> int | None:

@@ -229,15 +229,15 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     return table.drop(columns=unused)
 
 
-def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
-    """Add the cost of each rung in full fits, and its share of the cost of a grid search.
+def add_costs(plan: pd.DataFrame, n_grid_fits: int | None, *, continues: bool) -> None:
+    """Add the cost of each rung in full fits, and its share of that of GridSearchCV.
 
     Parameters
     ----------
     plan : DataFrame
         One row for each rung.
-    problem : Problem
-        Numbers of candidates and splits.
+    n_grid_fits : int or None
+        Number of fits of GridSearchCV; None without a grid.
     continues : bool
         Whether the training of a model is continued from rung to rung, on the same splits.
     """
@@ -250,11 +250,9 @@ def add_costs(plan: pd.DataFrame, problem: Problem, *, continues: bool) -> None:
         n_continued = np.minimum(n_each, n_each_before) * plan["n_candidates"]
         has_lower_rung = (plan["rung"] > 0) & (before["n_resources"] < amount)
         cost = cost - (before["n_resources"] * n_continued).where(has_lower_rung, 0)
-    n_started = int(plan.loc[plan["rung"] == 0, "n_candidates"].sum())
-    n_different = min(n_started, problem.n_available or n_started)
-    n_grid_fits = n_different * (problem.max_repetitions or 1)
     plan["full_fits"] = (cost / amount.max()).round(2)
-    plan["of_grid_search"] = (cost / amount.max() / n_grid_fits).round(3)
+    if n_grid_fits is not None:
+        plan["of_grid_search"] = (cost / amount.max() / n_grid_fits).round(3)
 
 
 def add_seconds(

@@ -201,11 +201,13 @@ def _check_lists(param_distributions: object) -> None:
                     f"The names in param_distributions must be text; got {name!r}."
                 )
             form = None if hasattr(values, "rvs") else _scipy_form(values)
-            if form is not None:
-                raise InvalidParameterError(
-                    f"{name}={values!r} in param_distributions is neither a list of values nor a "
-                    f"distribution of SciPy. Use scipy.stats.{form}."
-                )
+            looks = (
+                f"{name}={values!r} in param_distributions looks like a range of another library"
+            )
+            if form is not None and isinstance(values, tuple) and len(values) == 2:
+                warn_user(f"{looks}, but is two values. Use scipy.stats.{form}, or a list of two.")
+            elif form is not None:
+                raise InvalidParameterError(f"{looks}. Use scipy.stats.{form}.")
             if not hasattr(values, "rvs"):
                 # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
                 # only if all values are lists.
@@ -216,6 +218,8 @@ def _scipy_form(values: Any) -> str | None:
     """Return SciPy's distribution for a range in the form of another library; None if not one."""
     if isinstance(values, tuple) and len(values) == 3 and "uniform" in str(values[2]):
         low, high, is_log = values[0], values[1], "log" in values[2]
+    elif type(values) is tuple and [*map(type, values)] == [float] * 2 and values[0] < values[1]:
+        low, high, is_log = *values, False
     elif hasattr(values, "low") and hasattr(values, "high"):
         low, high, is_log = values.low, values.high, getattr(values, "log", False)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -217,6 +218,25 @@ def test_a_closed_client_has_no_workers() -> None:
         watch = ClusterWatch(session)
         client.close()
         assert not watch.has_workers("ncores_running")
+
+
+def test_an_asynchronous_client_is_refused() -> None:
+    from dask.distributed import Client, LocalCluster
+
+    options = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
+
+    async def fit() -> None:
+        async with (
+            LocalCluster(asynchronous=True, **options) as cluster,
+            Client(cluster, asynchronous=True),
+        ):
+            with (
+                parallel_config("dask"),
+                pytest.raises(ValueError, match="client of Dask must not be asynchronous"),
+            ):
+                search_of().fit(X, y)
+
+    asyncio.run(fit())
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

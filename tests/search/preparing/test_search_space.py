@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 
 from search.common import SEARCHES, data, small
-from sklearn_halving import HyperbandSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
 
 # --------------------------------------------------------------------------- huge grids
 
@@ -73,6 +73,19 @@ def test_a_range_in_the_wrong_form_gets_the_right_one(search_class, values, righ
     space = {"randomforestclassifier__max_depth": values}
     with pytest.raises(ValueError, match=re.escape(f"Use {right}.")):
         small(search_class, FOREST, space).fit(*data())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_tuple_that_looks_like_a_range_is_hinted():
+    def plan(values):
+        return AdaptiveSearchCV(SGDClassifier(), {"alpha": values}).plan(*data())
+
+    with pytest.raises(
+        UserWarning, match=r"two values. Use scipy.stats.uniform\(0.5, 1.5\), or a list"
+    ):
+        plan((0.5, 2.0))
+    for values in ([0.5, 2.0], (1e-5, 1e-6), (1, 10), (0.5, 1.0, 2.0), (False, True)):
+        plan(values)
 
 
 def test_a_number_that_may_be_a_share_can_be_continuous():

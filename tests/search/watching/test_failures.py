@@ -55,6 +55,23 @@ class Broken(Known):
         return super().fit(X, y)
 
 
+class Unprintable(Known):
+    """Fails with a text that no file and no terminal can hold."""
+
+    def fit(self, X, y=None):
+        if self.value > 0.5:
+            raise ValueError("\ud800")
+        return super().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_with_half_a_character_does_not_break_the_tables():
+    search = HyperbandSearchCV(Unprintable(), {"value": [0.2, 0.9]}, cv=2, random_state=0)
+    history = search.fit(*numbered(60)).history_
+    assert history["error"].dropna().str.endswith("ValueError: \\ud800\n").all()
+    assert r"ValueError: \ud800" in search.summary().encode().decode()
+
+
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_there_is_one_entry_for_each_kind_of_error():
     grid = [{"value": [0.0, 0.3, 0.9]}, {"value": [0.05], "fails": [True]}]

@@ -408,7 +408,8 @@ def check_second_ctrl_c(search_class, backend, params, tmp_path):
     thread = threading.Thread(target=ctrl_c_twice, args=(tmp_path / "log", is_over))
     thread.start()
     try:
-        with parallel_config(backend), pytest.raises(KeyboardInterrupt):
+        message = r"by Ctrl-C after \d+ fits of .* is chosen. Call fit again to resume"
+        with parallel_config(backend), pytest.raises(KeyboardInterrupt, match=message):
             search.fit(X, Y)
     finally:
         is_over.set()
