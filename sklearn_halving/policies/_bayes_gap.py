@@ -151,8 +151,7 @@ class BayesGap(BasePolicy):
         that looks best, unless it has as many pulls as every arm whose posterior mean is at most
         one standard deviation lower. Otherwise ``acquisition`` chooses.
     breaks_ties : bool, default=False
-        Whether ties go to arm 0 and then to an arm at random, by the seed of `start`, and not to
-        the first.
+        Whether ties go to an arm at random, by the seed of `start`, and not to the first.
     pulls_in_flight : int, default=1
         Maximum number of pulls in flight. Pulls in flight reduce the posterior variances, but do
         not change the means. Decisions depend on the order of the rewards, and therefore on this

@@ -111,14 +111,10 @@ class PosteriorState:
         self.zero = np.zeros(shape[0])
 
     def break_ties(self, seed: np.random.SeedSequence) -> None:
-        """Break ties at random, because the first arms of a grid are corners.
-
-        Arm 0 goes first, so that the first of equal candidates wins, as in GridSearchCV.
-        """
+        """Break ties at random, because the first arms of a grid are corners."""
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
         order = np.random.default_rng(own).permutation(self.problem.n_arms)
         self.priority = 1 + order.astype(np.float64)
-        self.priority[0] = self.problem.n_arms + 1
 
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""

@@ -97,12 +97,12 @@ VarianceHalvingSearchCV of Known()
     BayesGapSearchCV: """\
 BayesGapSearchCV of Known()
   searched   5 candidates, 4 fitted
-  spent      20 fits; T, refit T
+  spent      25 fits; T, refit T
   ended      as planned
   best       no.  fits  score       value
-             4    9     0.7    (0)  0.7
-             3    9     0.6    (0)  0.6
-             2    1     0.4         0.4
+             4    11    0.7    (0)  0.7
+             3    12    0.6    (0)  0.6
+             1    1     0.2         0.2
              0    1     0.1         0.1
   advice     try larger value; the best is at the end of a range""",
     BanditSearchCV: """\
