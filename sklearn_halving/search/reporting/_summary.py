@@ -78,7 +78,7 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
     shown = leaderboard.drop(columns="params").head(N_SHOWN)
     for name in shown.columns[list(shown.columns).index("status") + 1 :]:
-        has_value = [value == value for value in shown[name]]  # not NaN, for a lack of it
+        has_value = [not (isinstance(value, float) and np.isnan(value)) for value in shown[name]]
         texts = iter(short_texts(shown[name][has_value].tolist()))
         shown[name] = [next(texts) if has else "" for has in has_value]
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)

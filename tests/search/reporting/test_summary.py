@@ -381,10 +381,13 @@ def test_the_table_in_html_sorts_and_copies_without_other_files():
 
 
 def test_html_of_a_leaderboard_whose_values_are_html():
-    space = {"mood": ["<b>good", "<b>better", "<b>best"]}
-    html = small(AdaptiveSearchCV, Moody(), space).fit(*data())._repr_html_()
+    values = ["<b>good", "<b>better", "<b>best", np.arange(3), None]
+    space = [{"mood": values}, {"value": [0.1]}]
+    html = small(VarianceHalvingSearchCV, Moody(mood="<b>good"), space).fit(*data())._repr_html_()
     assert "<td>&lt;b&gt;best</td>" in html
     assert "<b>best" not in html
+    assert "<td>[0 1 2]</td>" in html
+    assert "<td>None</td>" in html
 
 
 # ---------------------------------------------------------------------------- names of objects
