@@ -155,7 +155,8 @@ def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path, monkeypatch)
     done = run_script(tmp_path, code, temp_folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for line in output.splitlines():
-        assert line.strip() == "..." or without_numbers(line) in without_numbers(done.stdout)
+        start = without_numbers(line.partition(":")[0])  # a busy machine has fewer common splits
+        assert line.strip() == "..." or start in without_numbers(done.stdout)
 
 
 @pytest.mark.parametrize("page", PAGES)
