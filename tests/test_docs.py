@@ -23,7 +23,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from scripts import ROOT, run_script
+
 DOCS = ROOT / "docs"
 MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
 FOLDERS = [
@@ -136,6 +137,24 @@ def test_every_block_runs_or_says_why_not(page: str) -> None:
         if (wrong := complaint(block, page))
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.slow
+def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path, monkeypatch) -> None:
+    """It has no prompts, so that it can be pasted from a rendered page. Numbers may differ."""
+
+    def without_numbers(text: str) -> str:
+        return re.sub(r"\d[\d.]*", "#", text)
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # threads of a busy machine wait for each other
+    code, output = (
+        next("\n".join(b.lines) for b in blocks(text_of("README.md")) if b.language == language)
+        for language in ("python", "text")
+    )
+    done = run_script(tmp_path, code, temp_folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for line in output.splitlines():
+        assert line.strip() == "..." or without_numbers(line) in without_numbers(done.stdout)
 
 
 @pytest.mark.parametrize("page", PAGES)
