@@ -39,7 +39,8 @@ exclude_patterns = ["_build", "**/_*.md"]
 templates_path = ["_templates"]
 
 # Markdown. Headings have the same anchors as on GitHub, so that links work in both places.
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": version}
 myst_heading_anchors = 4
 
 # Quotes in types are part of the code, as in "auto".
@@ -87,7 +88,8 @@ WIDE_PAGES = ["index", "policies", "coming_from"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_halving {version}"
-html_static_path = ["_static"]
+# The picture is also the preview of links.
+html_static_path = ["_static", "images/quick_start.png"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -105,28 +107,32 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+html_context = {"description": PROJECT["description"]}
+
 # Each minor release has a folder of its own on the site. The list of folders, versions.json, is
 # above them, so that old pages show new releases.
 if os.environ.get("DOCS_URL"):
     folder = "dev" if "dev" in version else ".".join(version.split(".")[:2])
     address = os.environ["DOCS_URL"].rstrip("/")
+    html_baseurl = f"{address}/{folder}/"
     html_theme_options |= {
         "switcher": {"json_url": f"{address}/versions.json", "version_match": folder},
         "check_switcher": False,  # the list may not be there yet
         "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
         "show_version_warning_banner": True,
     }
-WITHOUT_SIDEBAR = ("index", "getting_started", "choosing", "coming_from", "evidence")
+WITHOUT_SIDEBAR = ("index", "getting_started", "recipes")
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 # A link to the repository, once its address in pyproject.toml is a real one.
-PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 if not REPOSITORY.split("/")[2].endswith(".invalid"):
     html_theme_options["external_links"] = [{"name": "Repository", "url": REPOSITORY}]
 
 _ROLE = re.compile(r":(?:ref|term|doc|class|func|meth|mod|attr|obj):`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
 _ITEM = re.compile(r"\w[\w, ]* : ")
+_PARAMETER = re.compile(r" *\*\*(\w+)\*\* : ")
 
 
 def clean_docstring(app, what, name, obj, options, lines):
@@ -142,6 +148,22 @@ def clean_docstring(app, what, name, obj, options, lines):
         lines[at] = _ROLE.sub(r"``\1``", line)
 
 
+def group_parameters(app, what, name, obj, options, lines):
+    """Divide the parameters of a search into those of every day, its own, and rare ones.
+
+    Numpydoc has made a field list of the sections. Docstrings have the parameters in this order.
+    """
+    if what != "class" or not name.endswith("SearchCV"):
+        return
+    found = {match[1]: at for at, line in enumerate(lines) if (match := _PARAMETER.match(line))}
+    names = list(found)
+    own = names[names.index("verbose") + 1]
+    for first, title in (("checkpoint", "Rarely needed"), (own, "Of this search")):
+        lines[found[first] : found[first]] = [f":{title}:", ""]
+    at = lines.index(":Parameters:")
+    lines[at] = ":Everyday parameters:"
+
+
 def no_signature_of_protocols(app, what, name, obj, options, signature, returns):
     """Leave out ``(*args, **kwargs)``: protocols are not called."""
     return ("", None) if getattr(obj, "_is_protocol", False) else (signature, returns)
@@ -150,6 +172,7 @@ def no_signature_of_protocols(app, what, name, obj, options, signature, returns)
 def setup(app):
     # Before numpydoc, which rewrites the sections.
     app.connect("autodoc-process-docstring", clean_docstring, priority=100)
+    app.connect("autodoc-process-docstring", group_parameters, priority=900)
     app.connect("autodoc-process-signature", no_signature_of_protocols)
     app.connect("source-read", _site_links.link_to_gallery)
     app.connect("missing-reference", _site_links.resolve_public_name)
