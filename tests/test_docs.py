@@ -221,6 +221,12 @@ def test_contributing_draws_every_folder_of_the_package() -> None:
     assert sorted(drawn) == sorted(folders)
 
 
+def test_every_example_is_in_one_group_of_the_gallery() -> None:
+    """The page hides the list that the gallery makes itself."""
+    grouped = re.findall(r"\.\./examples/(plot_\w+\.py)", text_of("examples/GALLERY_HEADER.rst"))
+    assert sorted(grouped) == sorted(path.name for path in ROOT.glob("examples/plot_*.py"))
+
+
 def test_the_tables_of_the_evidence_are_those_that_scripts_wrote() -> None:
     script = ROOT / "examples" / "benchmarks" / "_evidence.py"
     page = text_of("docs/evidence.md")
