@@ -3,7 +3,7 @@
 ``AdaptiveSearchCV(model, "auto", n_fits=50)`` searches on at most 600 rows of a table, or on 60 %
 of a data set of scikit-learn. The five best candidates of its leaderboard are fitted on the same
 rows, each with a seed of its own, and ``VotingClassifier`` or ``VotingRegressor`` averages their
-predictions. Both are scored on rows that no search has seen. Standard errors are over tables.
+predictions. Both are scored on rows that no search has seen. Standard errors are over tasks.
 Results are recorded, so that an interrupted run goes on. Without the tables, only data sets of
 scikit-learn are used.
 """
@@ -138,7 +138,7 @@ def main() -> None:
         ]
     report.table(
         "Points on test rows",
-        "model | tables | winner - own | five best - winner | worse / better by half a point"
+        "model | tasks | winner - own | five best - winner | worse / better by half a point"
         " | log loss, median",
         rows_of(results),
         "five_best.csv",
