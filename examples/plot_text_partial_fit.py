@@ -75,7 +75,7 @@ print(search.plan(X_train, y_train).to_string(index=False))
 # %%
 # The same number of epochs can also train a few candidates completely, with ``max_iter`` epochs
 # each. RandomizedSearchCV does this. A single run of both does not show which one is better on
-# your texts; the page on benchmarks has many runs of each.
+# your texts.
 search.fit(X_train, y_train)
 n_full_length = round(search.n_resources_spent_ / (27 * 3))
 whole = SGDClassifier(learning_rate="invscaling", max_iter=27, tol=None, random_state=0)
