@@ -139,6 +139,7 @@ def test_every_block_runs_or_says_why_not(page: str) -> None:
     assert not found, "\n" + "\n".join(found)
 
 
+@pytest.mark.full  # it takes the twenty seconds that the page gives to the search
 @pytest.mark.slow
 def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path, monkeypatch) -> None:
     """It has no prompts, so that it can be pasted from a rendered page. Numbers may differ."""
