@@ -15,7 +15,7 @@ from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Results
 from sklearn_halving.search.reporting._tables import mean_errors
-from sklearn_halving.search.watching._failure_messages import last_line
+from sklearn_halving.search.watching._failure_messages import raised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def outcome_kind(outcome: Outcome) -> str:
     kind = outcome.error.partition(":")[0]
     if kind in OF_LIMITS:
         return OF_LIMITS[kind]
-    is_memory = last_line(outcome.error).partition(":")[0].endswith("MemoryError")
+    is_memory = raised(outcome.error).partition(":")[0].endswith("MemoryError")
     return "memory" if is_memory else "failed"
 
 

@@ -32,7 +32,7 @@ from sklearn_halving.search.reporting._data_frames import (
     without_resource,
 )
 from sklearn_halving.search.reporting._results import Results
-from sklearn_halving.search.watching._failure_messages import last_line
+from sklearn_halving.search.watching._failure_messages import raised
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
@@ -276,9 +276,10 @@ class Summary:
         of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items() if len(kinds) > 1)
         of_kinds = f" ({of_kinds})" if of_kinds else ""
         errors = (outcome.error or outcome.score_error for outcome in self.results.outcomes)
-        error = last_line(next(error for error in errors if error is not None))
+        error = raised(next(error for error in errors if error is not None))
         error = re.sub(r"^[\w.]*\.(?=\w+:)", "", error)  # without the module of its class
-        return f"{counted(n_failed, 'fit')}{of_kinds}: {without_addresses(error)}"
+        error = " ".join(without_addresses(error).split())
+        return f"{counted(n_failed, 'fit')}{of_kinds}: {error}"
 
     def _advice(self) -> str:
         """Return which ranges may be too short, if the choice beat all others that reached it."""

@@ -35,16 +35,20 @@ class FitTypeError(ValueError, TypeError):
     """
 
 
-def last_line(error: str) -> str:
-    """Return the last line of a traceback, which names the error, without a full stop."""
-    return error.strip().rpartition("\n")[2].rstrip(".")
+def raised(error: str) -> str:
+    """Return type and message of the error at the end of a traceback, without a full stop."""
+    lines = error.strip().split("\n")
+    starts = [n for n, line in enumerate(lines, 1) if line.startswith("Traceback (most recent")]
+    after = lines[starts[-1] :] if starts else lines
+    first = next((n for n, line in enumerate(after) if not line.startswith(" ")), 0)
+    return "\n".join(after[first:]).rstrip(".")
 
 
 def warn_of_first_failures(n_fits: int, error: str) -> None:
     """Warn that all fits so far failed or could not be scored: the search may take hours."""
     warn_user(
         f"All {n_fits} fits so far have failed or could not be scored, the last one with "
-        f"{last_line(error)}. The search goes on; Ctrl-C ends it.",
+        f"{raised(error)}. The search goes on; Ctrl-C ends it.",
         FitFailedWarning,
     )
 
@@ -53,7 +57,7 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
     """Warn of failed fits and scorers in the words of GridSearchCV; raise if all fits failed."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed and len(failed) == len(outcomes):
-        causes = {last_line(_error_of(outcome)).partition(":")[0] for outcome in failed}
+        causes = {raised(_error_of(outcome)).partition(":")[0] for outcome in failed}
         raise (FitTypeError if causes == {"TypeError"} else ValueError)(
             f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
             "misconfigured.\nYou can try to debug the error by setting error_score='raise'.\n\n"
@@ -96,7 +100,7 @@ def report_broken_splits(
     if broken:
         numbers, error = sorted(broken), broken[min(broken)]
         what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
-        why = last_line(error) if error else "the score is NaN"
+        why = raised(error) if error else "the score is NaN"
         levels = {o.pull.level for o in outcomes} - {pull.level for pull in scored}
         blind = " or ".join(str(task.resource.to_amount(k)) for k in sorted(levels))
         if levels:  # of rungs that are played on few splits
@@ -125,10 +129,10 @@ def _missing_class(task: EvaluationTask, repetition: int) -> str:
 
 
 def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
-    """Return an entry for each kind of error: those whose tracebacks have the same last line."""
+    """Return an entry for each kind of error: those of the same type and message."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
-        by_kind[last_line(_error_of(outcome))].append(outcome)
+        by_kind[raised(_error_of(outcome))].append(outcome)
     entries = []
     for same in list(by_kind.values())[:MAX_ERRORS]:
         arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)

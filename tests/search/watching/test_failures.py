@@ -88,6 +88,25 @@ def test_there_is_one_entry_for_each_kind_of_error():
     assert "min_resources" not in text
 
 
+class Talkative(Known):
+    """Fails with messages of several lines, whose last lines are equal, or are fragments."""
+
+    def fit(self, X, y=None):
+        cause = KeyError("a cause") if self.value > 0.5 else None
+        text = f"cannot fit with {self.value > 0.5}:\n  'Transit'\n  see the manual"
+        raise ArithmeticError(text) from cause
+
+
+@pytest.mark.filterwarnings("ignore:All 3 fits so far")
+def test_errors_of_several_lines_keep_their_type_and_count_as_different():
+    search = VarianceHalvingSearchCV(Talkative(), {"value": [0.1, 0.9]}, cv=2, n_fits=4)
+    with pytest.raises(ValueError, match="All the 4 fits failed") as caught:
+        search.fit(*numbered(60))
+    assert str(caught.value).count("2 fits failed with the following error") == 2
+    (line,) = [line for line in search.summary().splitlines() if "ArithmeticError" in line]
+    assert "ArithmeticError: cannot fit with False: 'Transit' see the manual" in line
+
+
 class Failing(Known):
     """Fails in its fits or in its scores, and notes how many warnings there were before."""
 
