@@ -51,7 +51,23 @@ Values = dict[str, Any]
 
 
 class JournalError(ValueError):
-    """A file cannot be used as the journal of this search."""
+    """A file cannot be used as the ``checkpoint`` of this search. The message says why.
+
+    Examples
+    --------
+    >>> from tempfile import NamedTemporaryFile
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_halving import AdaptiveSearchCV
+    >>> from sklearn_halving.search import JournalError
+    >>> with NamedTemporaryFile("w") as file:
+    ...     print("something else", file=file, flush=True)
+    ...     search = AdaptiveSearchCV(Ridge(), {"alpha": [1, 10]}, checkpoint=file.name)
+    ...     try:
+    ...         search.fit([[1], [2], [3], [4]] * 5, [1, 2, 3, 4] * 5)
+    ...     except JournalError as error:
+    ...         print(error)
+    checkpoint='...' cannot be used, and is left as it is: ...
+    """
 
 
 @dataclass(frozen=True)
@@ -178,21 +194,31 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line)
-        while rest:  # a full disk may take a part; the next call raises
-            rest = rest[os.write(self._fd, rest) :]
+        try:
+            while rest:  # a full disk may take a part; the next call raises
+                rest = rest[os.write(self._fd, rest) :]
+        except OSError as error:
+            error.add_note(
+                f"checkpoint={str(self.path)!r} cannot be written to. It keeps the fits so far: "
+                "make room for it, and call fit again."
+            )
+            raise
+        self._size += len(line)
 
     def _sync(self) -> None:
         os.fsync(self._fd)
         self._last_sync = time.monotonic()
         if self._is_at_path:
             try:
-                self._is_at_path = os.path.samestat(os.fstat(self._fd), self.path.stat())
+                found = os.fstat(self._fd)
+                is_whole = found.st_size >= self._size
+                self._is_at_path = is_whole and os.path.samestat(found, self.path.stat())
             except OSError:
                 self._is_at_path = False
             if not self._is_at_path:
                 warn_user(
-                    f"The journal {self.path} was deleted, moved or replaced during the search, "
-                    "which goes on. Without its journal, it cannot be resumed."
+                    f"The journal {self.path} was deleted, moved, cut or replaced during the "
+                    "search, which goes on. Without its journal, it cannot be resumed."
                 )
 
     def _read(self) -> Content:
@@ -212,6 +238,7 @@ class Journal:
             )
         if n_cut:
             os.ftruncate(self._fd, end)
+        self._size = end
         return content
 
 

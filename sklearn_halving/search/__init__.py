@@ -1,5 +1,6 @@
-"""The public searches."""
+"""The public searches, and the error of a checkpoint that they cannot use."""
 
+from sklearn_halving.execution._journal import JournalError
 from sklearn_halving.search._adaptive import AdaptiveSearchCV
 from sklearn_halving.search._bandit import BanditSearchCV
 from sklearn_halving.search._candidate_model import candidate_covariance, candidate_features
@@ -10,4 +11,9 @@ from sklearn_halving.search._papers import (
 )
 
 __all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
-__all__ += ["VarianceHalvingSearchCV", "candidate_covariance", "candidate_features"]
+__all__ += [
+    "JournalError",
+    "VarianceHalvingSearchCV",
+    "candidate_covariance",
+    "candidate_features",
+]

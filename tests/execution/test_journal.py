@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import warnings
@@ -310,7 +311,7 @@ def test_a_line_of_another_search_is_not_taken(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be moved")
-@pytest.mark.parametrize("event", ["deleted", "replaced", "moved"])
+@pytest.mark.parametrize("event", ["deleted", "replaced", "moved", "cut"])
 def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, monkeypatch):
     path = tmp_path / "j"
     monkeypatch.setattr(_journal, "SYNC_SECONDS", 0.0)
@@ -319,15 +320,36 @@ def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, 
         journal.append(record(0))
         if event == "moved":
             path.rename(tmp_path / "k")
+        elif event == "cut":
+            os.truncate(path, 10)
         else:
             path.unlink()
         if event == "replaced":
             path.write_bytes(b"")
-        with pytest.warns(UserWarning, match=f"{path} was deleted, moved or replaced"):
+        with pytest.warns(UserWarning, match=f"{path} was deleted, moved, cut or replaced"):
             journal.append(record(1))
         journal.append(record(2))  # another warning would be an error
     if event == "moved":
         assert len(reread(tmp_path / "k")[1]) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the size of files")
+def test_a_full_disk_names_the_checkpoint_and_keeps_its_fits(tmp_path):
+    import resource
+
+    path = written(tmp_path / "j", record(0))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with Journal(path) as journal:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, before[1]))
+            with pytest.raises(OSError, match="File too large") as info:
+                journal.append(record(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert f"checkpoint='{path}' cannot be written to" in info.value.__notes__[0]
+    assert [pull.arm for pull in reread(path)[1]] == [0]
 
 
 # ------------------------------------------------------------------------------ one writer
