@@ -9,8 +9,6 @@ from statistics import median
 
 from sklearn_halving.policies._types import Pull
 
-N_SHARES = 100
-"""Number of latest arms from which the relative cost of screening is known."""
 FAR_APART = 4.0
 """Prices are far apart if the largest is this many times the median."""
 LATE = 0.2
@@ -174,7 +172,7 @@ class TimeCosts:
     @property
     def share(self) -> float | None:
         """Median time of screening, in full pulls of the same arm; None if it is not known."""
-        return median(self.shares[-N_SHARES:]) if self.shares else None
+        return median(self.shares) if self.shares else None
 
     @property
     def are_prices_far_apart(self) -> bool:
