@@ -411,10 +411,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3]}
         >>> search = AdaptiveSearchCV(tree, grid, random_state=0).fit(*load_iris(return_X_y=True))
         >>> search.leaderboard()[["rank", "n_fits", "status", "max_depth"]]
-           rank  n_fits  status max_depth
-        0     1       5  chosen         3
-        1     2       5                 2
-        2     3       2                 1
+           rank  n_fits                  status max_depth
+        0     1       5                  chosen         3
+        1     2       5                                 2
+        2     3       2  dropped after 2 splits         1
         """
         self._require_results()
         row = getattr(self, "best_index_", None)
