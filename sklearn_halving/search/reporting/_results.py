@@ -144,7 +144,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         numbers={number: task.splits.number(number) for number in repetitions},
         distributions=setup.space.distributions,
         n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-        n_grid_fits=_grid_fits(run),
+        n_grid_fits=grid_fits(run),
         metric=run.metric,
         own=_own_candidate(run, estimator),
         seconds=time.monotonic() - run.began,
@@ -240,13 +240,13 @@ def _own_candidate(run: Run, estimator: Estimator) -> int | None:
     """Return the first fitted candidate that is the estimator as it is."""
     own = params_digest(own_candidate(estimator, run.setup.space))
     fitted = sorted({pull.arm for pull in run.log.outcomes})
-    return next((a for a in fitted if params_digest(run.task.candidates[a]) == own), None)
+    return next((a for a in fitted if params_digest(run.candidates[a]) == own), None)
 
 
-def _grid_fits(run: Run) -> int | None:
+def grid_fits(run: Run) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
     space, n_splits = run.setup.space, run.setup.splits.n_repetitions
-    if space.size is None or not space.is_grid or len(run.task.candidates) < space.size:
+    if space.size is None or not space.is_grid or len(run.candidates) < space.size:
         return None  # not listed: the grid may be huge
-    is_whole = n_different(run.task.candidates) == space.n_different_in_grid
+    is_whole = n_different(run.candidates) == space.n_different_in_grid
     return space.n_of_grid * n_splits if is_whole and n_splits is not None else None
