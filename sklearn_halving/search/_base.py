@@ -59,7 +59,7 @@ from sklearn_halving.search.preparing._plan import (
 )
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
-from sklearn_halving.search.reporting._results import grid_fits, make_results
+from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
 from sklearn_halving.search.reporting._summary import Summary, search_html
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
@@ -359,9 +359,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> len(history) == search.n_fits_, set(history["outcome"])
         (True, {'ok'})
         """
-        if not hasattr(self, "_results"):
+        if not hasattr(self, "_record"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
-        return make_history(self._results)
+        return make_history(self._record)
 
     @property
     def progress_(self) -> ProgressReport:
@@ -414,10 +414,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3]}
         >>> search = AdaptiveSearchCV(tree, grid, random_state=0).fit(*load_iris(return_X_y=True))
         >>> search.leaderboard()[["rank", "n_fits", "status", "max_depth"]]
-           rank  n_fits  status max_depth
-        0     1       5  chosen         3
-        1     2       5                 2
-        2     3       2                 1
+           rank  n_fits                  status max_depth
+        0     1       5                  chosen         3
+        1     2       5                                 2
+        2     3       2  dropped after 2 splits         1
         """
         self._require_results()
         row = getattr(self, "best_index_", None)
@@ -515,6 +515,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.stopped_by_ = run.stopped_by
         if not outcomes:
             return
+        self._record = make_record(run, self.estimator)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
@@ -522,15 +523,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run, self.estimator)
+            self._results = make_results(run, self._record)
         self.cv_results_ = self._results.cv_results
         if hasattr(self, "n_fits"):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if self._results.belief is not None:
             self.regret_bounds_ = self._results.belief.regret_bounds
-        self.n_resources_spent_ = self._results.n_resources_spent
-        self.full_fits_ = self._results.full_fits
+        self.n_resources_spent_ = self._record.n_resources_spent
+        self.full_fits_ = self._record.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run) -> None:
@@ -613,5 +614,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name == "_results" or (name[-1] == "_" and name[0] != "_"):
+            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

@@ -13,7 +13,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.reporting._choice import numbers_of_scores
-from sklearn_halving.search.reporting._results import Results
+from sklearn_halving.search.reporting._results import Record, Results
 from sklearn_halving.search.reporting._tables import mean_errors
 from sklearn_halving.search.watching._failure_messages import raised
 
@@ -38,30 +38,30 @@ def outcome_kind(outcome: Outcome) -> str:
     return "memory" if is_memory else "failed"
 
 
-def make_history(results: Results) -> pd.DataFrame:
+def make_history(record: Record) -> pd.DataFrame:
     """Return the table ``history_``: one row for each pull, in the order of their returns."""
     import pandas as pd  # slow to import, and `fit` does not need it
 
-    table = pd.DataFrame([_row(results, outcome) for outcome in results.outcomes])
+    table = pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
     if len(table):
         table[["started", "ended"]] -= table["started"].min()
     return table
 
 
-def _row(results: Results, outcome: Outcome) -> dict[str, object]:
-    (arm, level, repetition), resource = outcome.pull, results.resource
+def _row(record: Record, outcome: Outcome) -> dict[str, object]:
+    (arm, level, repetition), resource = outcome.pull, record.resource
     row: dict[str, object] = {"candidate": arm}
-    if results.plan.has_rungs:
-        index, rung = results.plan.of_policy.position(outcome.pull)
-        bracket = results.plan.brackets[index]
+    if record.plan.has_rungs:
+        index, rung = record.plan.of_policy.position(outcome.pull)
+        bracket = record.plan.brackets[index]
         row |= {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
-    if outcome.pull in results.stages:
-        row["stage"] = results.stages[outcome.pull]
+    if outcome.pull in record.stages:
+        row["stage"] = record.stages[outcome.pull]
     if not isinstance(resource, WholeFit):
         row["n_resources"] = resource.to_amount(level)
     error = outcome.error or outcome.score_error
     row |= {
-        "split": results.numbers[repetition],
+        "split": record.numbers[repetition],
         "started": outcome.started,
         "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
         "fit_time": outcome.fit_seconds,

@@ -1,4 +1,4 @@
-"""What a search keeps of its run: outcomes, plan, belief, and the table made of them."""
+"""What a search keeps of its run: outcomes and plan, and the table made of them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,11 @@ from sklearn_halving.search.reporting._tables import (
 
 
 @dataclass(frozen=True)
-class Results:
-    """What is kept of a run after `fit`. The data and the models are not.
+class Record:
+    """What is kept of a run after `fit`, also if its policy broke down. The data are not.
 
     Parameters
     ----------
-    cv_results : CvResults
-        The attribute ``cv_results_``.
-    rows : ResultRows
-        Its rows.
-    probability : FloatArray or None
-        The probability that each row is the best; None if the choice is that of a model.
-    belief : Belief or None
-        What a policy with a model believes; None for other policies.
     outcomes : list[Outcome]
         The outcomes in the order in which the pulls returned.
     stages : dict[Pull, int]
@@ -64,8 +56,6 @@ class Results:
         The metric that guided the search.
     own : int or None
         The candidate that is the estimator as it is; None if there is none.
-    is_in_play : BoolArray
-        Which candidates the policy has not dropped.
     seconds : float
         Time from the start to the end of the pulls in this call of `fit`.
     limit : float
@@ -74,14 +64,8 @@ class Results:
         Whether there are outcomes of earlier calls, from a checkpoint.
     overlap : float
         Size of a test set divided by that of a training set.
-    ended_by : str
-        What ended the search before its plan was complete; empty if nothing did.
     """
 
-    cv_results: CvResults
-    rows: ResultRows
-    probability: FloatArray | None
-    belief: Belief | None
     plan: SearchPlan
     outcomes: list[Outcome]
     stages: dict[Pull, int]
@@ -92,12 +76,10 @@ class Results:
     n_grid_fits: int | None
     metric: str
     own: int | None
-    is_in_play: BoolArray
     seconds: float
     limit: float
     is_resumed: bool
     overlap: float
-    ended_by: str
 
     @property
     def max_level(self) -> int:
@@ -122,16 +104,64 @@ class Results:
         )
 
 
-def make_results(run: Run, estimator: Estimator) -> Results:
-    """Return the results of a run, finished or not."""
-    task, setup, seconds = run.task, run.setup, time.monotonic() - run.began
+@dataclass(frozen=True)
+class Results(Record):
+    """A record with the table made of it, and what the policy says at the end.
+
+    Parameters
+    ----------
+    cv_results : CvResults
+        The attribute ``cv_results_``.
+    rows : ResultRows
+        Its rows.
+    probability : FloatArray or None
+        The probability that each row is the best; None if the choice is that of a model.
+    belief : Belief or None
+        What a policy with a model believes; None for other policies.
+    is_in_play : BoolArray
+        Which candidates the policy has not dropped.
+    ended_by : str
+        What ended the search before its plan was complete; empty if nothing did.
+    """
+
+    cv_results: CvResults
+    rows: ResultRows
+    probability: FloatArray | None
+    belief: Belief | None
+    is_in_play: BoolArray
+    ended_by: str
+
+
+def make_record(run: Run, estimator: Estimator) -> Record:
+    """Return the record of a run, finished or not."""
+    task, setup = run.task, run.setup
     repetitions = {outcome.pull.repetition for outcome in run.outcomes}
-    overlap = overlap_of(run.outcomes, setup.splits.n_rows)
-    rows = result_rows(run.plan, run.outcomes, run.last_stages())
+    return Record(
+        run.plan,
+        list(run.log.outcomes.values()),
+        run.log.stages,
+        task.resource,
+        numbers={number: task.splits.number(number) for number in repetitions},
+        distributions=setup.space.distributions,
+        n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
+        n_grid_fits=grid_fits(run),
+        metric=run.metric,
+        own=_own_candidate(run, estimator),
+        seconds=time.monotonic() - run.began,
+        limit=run.deadline - run.began,
+        is_resumed=bool(run.earlier),
+        overlap=overlap_of(run.outcomes, setup.splits.n_rows),
+    )
+
+
+def make_results(run: Run, record: Record) -> Results:
+    """Return the results of a run. Its policy is asked for what it has learned."""
+    overlap, rows = record.overlap, result_rows(run.plan, run.outcomes, run.last_stages())
     # If rungs were not finished, most candidates lack splits.
     is_comparable = run.plan.has_rungs and run.stopped_by == "policy"
     means = pulled_means if is_comparable else _comparable_means(run, rows)
-    table, belief, probability = make_cv_results(task, run.outcomes, rows, means), None, None
+    table, belief = make_cv_results(run.task, run.outcomes, rows, means), None
+    probability = None
     if run.plan.has_rungs:
         probability = _probability_of_finalists(run, rows, table, overlap)
     else:
@@ -142,21 +172,12 @@ def make_results(run: Run, estimator: Estimator) -> Results:
         else:
             probability = _add_probability(run, rows, table, overlap)
     return Results(
-        *(table, rows, probability, belief, run.plan),
-        outcomes=list(run.log.outcomes.values()),
-        stages=run.log.stages,
-        resource=task.resource,
-        numbers={number: task.splits.number(number) for number in repetitions},
-        distributions=setup.space.distributions,
-        n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
-        n_grid_fits=grid_fits(run),
-        metric=run.metric,
-        own=_own_candidate(run, estimator),
+        **vars(record),
+        cv_results=table,
+        rows=rows,
+        probability=probability,
+        belief=belief,
         is_in_play=run.policy.is_alive(run.state),
-        seconds=seconds,
-        limit=run.deadline - run.began,
-        is_resumed=bool(run.earlier),
-        overlap=overlap,
         ended_by=run.ended_by,
     )
 
