@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
@@ -69,7 +68,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
 
 def _check_answers(resource: Resource) -> None:
     """Raise before any fit if a resource of the user returns what cannot be used."""
-    amount: Any = resource.to_amount(1)
+    amount = resource.to_amount(1)
     is_number, owner = isinstance(amount, Real) and math.isfinite(amount), type(resource).__name__
     refuse_unless(is_number, f"to_amount(1) of {owner}", "be a finite number", repr(amount))
     for name, answer, kind in (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, cast
+
+import numpy as np
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._typing import Estimator
@@ -117,11 +118,10 @@ def screening_levels(
 
 def _level_range(estimator: Estimator, resource: Resource, splits: SearchSplits) -> LevelRange:
     """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
-    levels: Any = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
-    is_pair = isinstance(levels, tuple) and [isinstance(n, Integral) for n in levels] == [True] * 2
-    name = f"level_range of {type(resource).__name__}"
-    refuse_unless(is_pair, name, "return a tuple of two whole numbers", repr(levels))
-    return cast(LevelRange, levels)
+    levels = resource.level_range(estimator, splits.n_train, splits.n_rows_needed)
+    is_pair = np.shape(levels) == (2,) and [isinstance(n, Integral) for n in levels] == [True] * 2
+    refuse_unless(is_pair, f"level_range of {type(resource).__name__}", "be two integers", levels)
+    return levels
 
 
 def _largest_level(amount: float | None, resource: Resource, smallest: int, largest: int) -> int:
