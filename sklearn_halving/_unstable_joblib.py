@@ -105,10 +105,7 @@ class JoblibSession:
         # its `delayed`. The workers set scikit-learn's configuration themselves.
         self._parallel = joblib.Parallel(n_jobs=self._n_jobs)
         if getattr(getattr(self._parallel._backend, "client", None), "asynchronous", False):
-            raise ValueError(
-                "The client of Dask must not be asynchronous, because fit waits for its workers; "
-                "got one with asynchronous=True. Use Client(..., asynchronous=False)."
-            )
+            raise ValueError("The client of Dask must have asynchronous=False, got True.")
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()

@@ -138,8 +138,8 @@ def test_resolve_resource_errors(resource):
     ("method", "answer", "rule"),
     [
         ("name", None, "be of type str"),
-        ("level_range", (1.5, 20), "return a tuple of two whole numbers"),
-        ("level_range", None, "return a tuple of two whole numbers"),
+        ("level_range", (1.5, 20), "be two integers"),
+        ("level_range", None, "be two integers"),
         ("to_amount", "a lot", "be a finite number"),
         ("to_amount", float("nan"), "be a finite number"),
         ("to_level", 1.5, "be of type Integral"),

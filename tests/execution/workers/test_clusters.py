@@ -232,7 +232,7 @@ def test_an_asynchronous_client_is_refused() -> None:
         ):
             with (
                 parallel_config("dask"),
-                pytest.raises(ValueError, match="client of Dask must not be asynchronous"),
+                pytest.raises(ValueError, match="must have asynchronous=False"),
             ):
                 search_of().fit(X, y)
 
