@@ -591,7 +591,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
 
 def _check_answers(resource: Resource) -> None:
     """Raise before any fit if a resource of the user returns what cannot be used."""
-    amount: Any = resource.to_amount(1)
+    amount = resource.to_amount(1)
     is_number, owner = isinstance(amount, Real) and math.isfinite(amount), type(resource).__name__
     refuse_unless(is_number, f"to_amount(1) of {owner}", "be a finite number", repr(amount))
     for name, answer, kind in (

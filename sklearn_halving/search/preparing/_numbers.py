@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._formatting import counted
 from sklearn_halving._user_warnings import warn_user
@@ -117,11 +119,10 @@ def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> L
 
 def _level_range(search: Any, resource: Resource, splits: SearchSplits) -> tuple[int, int]:
     """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
-    levels: Any = resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
-    is_pair = isinstance(levels, tuple) and [isinstance(n, Integral) for n in levels] == [True] * 2
-    name = f"level_range of {type(resource).__name__}"
-    refuse_unless(is_pair, name, "return a tuple of two whole numbers", repr(levels))
-    return levels[0], levels[1]
+    levels = resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
+    is_pair = np.shape(levels) == (2,) and [isinstance(n, Integral) for n in levels] == [True] * 2
+    refuse_unless(is_pair, f"level_range of {type(resource).__name__}", "be two integers", levels)
+    return levels
 
 
 def _level(name: str, amount: float | str | None, resource: Resource) -> int | None:
