@@ -393,8 +393,10 @@ class RaceGame:
 
     def _confirming(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the cost is that of new arms."""
-        is_due = self.costs.again <= CONFIRMING_SHARE * self.costs.total
-        if not is_due or self.costs.size < SMALL_BUDGET:
+        costs, is_due = self.costs, self.costs.again <= CONFIRMING_SHARE * self.costs.total
+        if not is_due or costs.size < SMALL_BUDGET or costs.price is None:
+            return None
+        if costs.room(self.in_flight, self._to_refit()) < (1 + self._n_reserved()) * costs.price:
             return None
         return self._confirm(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
 
@@ -407,9 +409,11 @@ class RaceGame:
 
     def _last(self) -> Pull | None:
         """Return what can still be done when no loop of new arms fits into the budget."""
-        if self.costs.price is None or self._is_settled():
+        if self.costs.price is None:
             return None
-        pull = self._compared() or self._confirm(self.n_splits, LEAST_PROBABILITY)
+        if (pull := self._compared()) is not None or self._is_settled():
+            return pull
+        pull = self._confirm(self.n_splits, LEAST_PROBABILITY)
         pull = pull or (self._promotion() if self.full else None)
         return pull or self._confirm(self.n_splits, LEAST_AT_END)
 

@@ -167,7 +167,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def plan(
         self, X: object, y: object = None, *, measure: bool = False, **params: object
     ) -> pd.DataFrame:
-        """Return the plan of `fit` with the same arguments, without fitting any model.
+        """Return the plan of `fit` with the same arguments. Without ``measure``, nothing is fitted.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         measure : bool, default=False
             If True, the first candidate is fitted in full on the first split, as `fit` would, and
             the plan has a column ``seconds``, and with a ``time_budget`` the number of full fits
-            that it can hold.
+            that it can hold, if all take as long. These are estimates.
 
         Returns
         -------
@@ -196,7 +196,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - for rungs, ``full_fits`` is their cost in fits with ``max_resources``, if the cost
               of a fit is proportional to its resource, which fits on few rows may exceed by far;
               for a whole grid, ``of_grid_search`` is its share of the cost of GridSearchCV;
-
             - ``at_most``: True if a search that nothing interrupts may make fewer fits than
               these, because the policy may stop early, or because of a ``time_budget``. If it is
               False, all of these fits are made, unless candidates have no score because fits

@@ -260,7 +260,7 @@ class Summary:
             name = "rows" if resource.subsamples_rows else shortened(resource.name, 12)
             columns[name] = [number_text(amount) for amount in board["n_resources"]]
         columns[self.results.metric] = [score_text(score) for score in board[self.results.metric]]
-        errors = board["standard_error"]
+        errors = board["standard_error"].where(board["n_fits"] > 2)  # of two scores, it is chance
         columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
         params = without_resource(self.results, self.leaderboard["params"].tolist())
         room = WIDTH - INDENT - len(aligned(columns)[0])
@@ -275,11 +275,12 @@ class Summary:
             return ""
         of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items() if len(kinds) > 1)
         of_kinds = f" ({of_kinds})" if of_kinds else ""
-        errors = (outcome.error or outcome.score_error for outcome in self.results.outcomes)
-        error = raised(next(error for error in errors if error is not None))
-        error = re.sub(r"^[\w.]*\.(?=\w+:)", "", error)  # without the module of its class
-        error = " ".join(without_addresses(error).split())
-        return f"{counted(n_failed, 'fit')}{of_kinds}: {error}"
+        errors = [outcome.error or outcome.score_error for outcome in self.results.outcomes]
+        texts = (without_addresses(raised(error)) for error in errors if error is not None)
+        causes = list(dict.fromkeys(" ".join(text.split()) for text in texts))
+        of_kinds += f", {len(causes):,} errors such as" if causes[1:] else ":"
+        error = re.sub(r"^[\w.]*\.(?=\w+:)", "", causes[0])  # without the module of its class
+        return f"{counted(n_failed, 'fit')}{of_kinds} {error}"
 
     def _advice(self) -> str:
         """Return which ranges may be too short, if the choice beat all others that reached it."""

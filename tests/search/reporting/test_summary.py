@@ -63,12 +63,12 @@ AdaptiveSearchCV of Known()
   spent      9 fits, 60 % of GridSearchCV; T, refit T
   gained     yours 0.5, winner 0.7: +0.2 on 2 common splits
   ended      stopped: all candidates were tried
-  best       no.  fits  score       value
-             3    2     0.7    (0)  0.7
-             4    2     0.6    (0)  0.6
-             0    2     0.5    (0)  0.5
-             5    1     0.4         0.4
-             1    1     0.2         0.2
+  best       no.  fits  score    value
+             3    2     0.7      0.7
+             4    2     0.6      0.6
+             0    2     0.5      0.5
+             5    1     0.4      0.4
+             1    1     0.2      0.2
   advice     try larger value; the best is at the end of a range""",
     HyperbandSearchCV: """\
 HyperbandSearchCV of Known()
