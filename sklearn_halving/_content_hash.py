@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from dis import get_instructions
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from sysconfig import get_paths
 from typing import Any
@@ -24,20 +24,23 @@ DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that do not change the fitted model."""
-INSTALLED = tuple({get_paths()[name] for name in ("stdlib", "purelib", "platlib")})
-"""Folders of Python's own modules and of installed packages."""
+STDLIB = get_paths()["stdlib"]
+PACKAGES = {"joblib", "numpy", "pandas", "scipy", "sklearn", "sklearn_halving"}
+"""Never the user's own code, even if it is installed from a checkout."""
+_at_first: dict[int, tuple[object, str]] = {}
+"""By id: data of modules, which are kept so that the id stays theirs, and their digests."""
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
+def content_hash(
+    *values: object, without: frozenset[str] = frozenset(), with_code: bool = False
+) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
     of a set or a dict, or on Python's hash randomization. A function is hashed by its name, its
-    code, its default values and the variables that it encloses. A function that is not part of an
-    installed package is also hashed by the data and functions that it reads from its module, and
-    an object by the functions of its class. A class itself is hashed by its name.
+    code, its default values and the variables that it encloses, and a class by its name.
 
     Parameters
     ----------
@@ -45,10 +48,17 @@ def content_hash(*values: object, without: frozenset[str] = frozenset()) -> str:
         The values.
     without : frozenset of str, default=frozenset()
         Names of fields that are ignored if one of the values is a dataclass.
+    with_code : bool, default=False
+        Whether functions also count with the constants and functions that they read from their
+        module, and objects with the functions and constants of their class. That is for the
+        user's own code, and not for that of installed packages.
     """
-    hasher = _Hasher(without, reads_globals=True)
+    functions: list[types.FunctionType] | None = [] if with_code else None
+    hasher = _Hasher(without, functions=functions)
     for value in values:
         hasher.add(value)
+    if functions:
+        hasher.add_unordered("code", _code_digests(functions))
     return hasher.digest()
 
 
@@ -89,21 +99,20 @@ class _Hasher:
         Fields of dataclasses to ignore.
     parents : tuple of int
         The ids of the objects that contain the current one.
-    reads_globals : bool
-        Whether a function counts with what it reads from its module.
+    functions : list or None
+        The functions that were found are added to it; None if their code does not count.
     """
 
     def __init__(
         self,
         without: frozenset[str] = frozenset(),
         parents: tuple[int, ...] = (),
-        *,
-        reads_globals: bool = False,
+        functions: list[types.FunctionType] | None = None,
     ):
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._without = without
         self._parents = parents
-        self._reads_globals = reads_globals
+        self._functions = functions
 
     def digest(self) -> str:
         return self._hash.hexdigest()
@@ -161,7 +170,7 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def digest_of(self, value: object) -> str:
-        hasher = _Hasher(parents=self._parents, reads_globals=self._reads_globals)
+        hasher = _Hasher(parents=self._parents, functions=self._functions)
         hasher.add(value)
         return hasher.digest()
 
@@ -200,8 +209,10 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
-        if self._reads_globals:
-            self._add_all(_own_functions(type(value)))
+        if self._functions is not None:
+            own, constants = _parts_of_class(type(value))
+            self._functions += own
+            self._add_all(constants)
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
         elif isinstance(value, types.FunctionType | types.MethodType | types.CodeType):
@@ -239,20 +250,80 @@ class _Hasher:
             self._tag("name", _full_name(value).encode())
             cells = [_content_of(cell) for cell in value.__closure__ or ()]
             self._add_all([value.__code__, cells, value.__defaults__, value.__kwdefaults__])
-            if self._reads_globals and _is_own(value):
-                self.add(_globals_read(value))
+            if self._functions is not None:
+                self._functions.append(value)
 
 
-def _own_functions(kind: type) -> list[types.FunctionType]:
-    """Return the functions of a class that are not part of an installed package."""
-    found = (value for base in kind.__mro__ for value in vars(base).values())
-    return [f for f in found if isinstance(f, types.FunctionType) and _is_own(f)]
+def _parts_of_class(kind: type) -> tuple[list[types.FunctionType], list[object]]:
+    """Return the functions and the constants of a class of the user's own."""
+    functions: list[types.FunctionType] = []
+    constants: list[object] = []
+    for base in kind.__mro__:
+        parts = vars(base).items()
+        own = [f for _, value in parts if (f := _unwrapped(value)) is not None and _is_own(f)]
+        functions += own
+        if own:
+            constants += [(n, v) for n, v in parts if n[:2] != "__" and _is_constant(v)]
+    return functions, constants
+
+
+def _unwrapped(value: Any) -> types.FunctionType | None:
+    """Return a function, or that of a method, a property and the like; None if there is none."""
+    if isinstance(value, staticmethod | classmethod | types.MethodType):
+        value = value.__func__
+    elif isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, cached_property):
+        value = value.func
+    elif not isinstance(value, types.FunctionType):  # as by `lru_cache`
+        value = getattr(value, "__dict__", {}).get("__wrapped__")
+    return value if isinstance(value, types.FunctionType) else None
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_constant, value))
+    return isinstance(value, str | bytes | int | float | complex | None)
 
 
 def _is_own(function: types.FunctionType) -> bool:
     """Return whether a function is the user's own, and not part of an installed package."""
-    file = function.__code__.co_filename
-    return not file.startswith((*INSTALLED, "<frozen"))
+    file, package = function.__code__.co_filename, str(function.__module__).partition(".")[0]
+    is_installed = "site-packages" in file or "dist-packages" in file
+    return not (is_installed or file.startswith((STDLIB, "<frozen")) or package in PACKAGES)
+
+
+def _code_digests(functions: list[types.FunctionType]) -> set[str]:
+    """Return the digests of the user's own functions that some use, and of what they read."""
+    digests, seen, queue = set[str](), set[int](), list(functions)
+    while queue:
+        function = queue.pop()
+        if id(function) in seen or not _is_own(function):
+            continue
+        seen.add(id(function))
+        digests.add(_Hasher(functions=queue).digest_of(function))
+        for name, value in _globals_read(function).items():
+            if (used := _unwrapped(value)) is not None:
+                queue.append(used)
+            elif _is_constant(value):
+                digests.add(_Hasher().digest_of((name, value)))
+            elif isinstance(value, list | dict | set | np.ndarray):
+                digests.add(_digest_at_first(name, value))
+    return digests
+
+
+def _digest_at_first(name: str, value: object) -> str:
+    """Return the digest of data of a module, as they were when this process first asked.
+
+    A function may count its calls or keep what it has computed in them.
+    """
+    if id(value) not in _at_first:
+        try:
+            digest = _Hasher().digest_of((name, value))
+        except RecursionError:
+            digest = name
+        _at_first[id(value)] = value, digest
+    return _at_first[id(value)][1]
 
 
 def _globals_read(function: types.FunctionType) -> dict[str, object]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,13 @@ def helper(score):
 def cached(limit):
     return 2 * limit
 class Scorer:
+    SIGN = 1
+    @property
+    def floor(self):
+        return 0.1
+    @staticmethod
+    def static():
+        return 0.2
     def __init__(self, of=helper):
         self.of = of
     def __call__(self, estimator, X, y):
@@ -142,12 +150,13 @@ def variants():
     yield from (users_own("plain", *change) for change in [(), *((c,) for c in CHANGES)])
     of_call = ("self.method(estimator", "-self.method(estimator")
     method = ("return self.of(score)", "return -self.of(score)")
-    for change in [(), (CHANGES[0],), (of_call,), (method,)]:
+    of_class = [(("SIGN = 1", "SIGN = 2"),), (("0.1", "0.3"),), (("0.2", "0.3"),)]
+    for change in [(), (CHANGES[0],), (of_call,), (method,), *of_class]:
         yield from (users_own("Scorer", *change), users_own("Scorer", *change).method)
 
 
 def test_different_contents_have_different_hashes():
-    hashes = [content_hash(value) for value in variants()]
+    hashes = [content_hash(value, with_code=True) for value in variants()]
     assert len(set(hashes)) == len(hashes)
 
 
@@ -177,17 +186,41 @@ def equals():
 
 def test_equal_contents_have_equal_hashes():
     for one, other in equals():
-        assert content_hash(one) == content_hash(other), one
+        assert content_hash(one, with_code=True) == content_hash(other, with_code=True), one
     itself: list[object] = [1]
     itself.append(itself)
     assert len(content_hash(itself)) == 32
+
+
+def test_what_a_function_notes_in_its_module_does_not_count():
+    source = "LOG = []\nSEEN = {}\ndef scorer(*args):\n    LOG.append(1); SEEN[1] = 2"
+    namespace: dict[str, Any] = {"__name__": "users_own"}
+    exec(compile(source, "users_own.py", "exec"), namespace)
+    before = content_hash(namespace["scorer"], with_code=True)
+    namespace["scorer"]()
+    assert content_hash(namespace["scorer"], with_code=True) == before
+    namespace["SEEN"] = {3: 4}
+    assert content_hash(namespace["scorer"], with_code=True) != before
+
+
+def test_functions_that_call_each_other_are_read_once():
+    """Otherwise, this would take years."""
+    calls = "+".join(f"f{i}(x)" for i in range(30)) + "+len(DEEP)"
+    source = "".join(f"def f{i}(x): return {calls}\n" for i in range(30))
+    namespace: dict[str, Any] = {"__name__": "users_own"}
+    exec(compile(source, "users_own.py", "exec"), namespace)
+    deep: Any = None
+    for _ in range(5000):
+        deep = [deep]
+    namespace["DEEP"] = deep
+    assert len(content_hash(namespace["f0"], with_code=True)) == 32
 
 
 ELSEWHERE = """
 import sys
 sys.path[:0] = sys.argv[1:]
 import test_content_hash as test
-print(test.content_hash(*test.variants(), {"a", "b", "c", frozenset("xyz")}))
+print(test.content_hash(*test.variants(), {"a", "b", "c", frozenset("xyz")}, with_code=True))
 """
 
 

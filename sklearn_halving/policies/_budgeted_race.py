@@ -195,7 +195,7 @@ class RaceGame:
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
-        self._n_due = 0
+        self._n_due = self._n_failed_screens = 0
         self._next: Pull | None = None
         self._leaderboard: Leaderboard | None = None
 
@@ -253,6 +253,7 @@ class RaceGame:
             self.screened[arm] = reward
             self._pool |= {arm} - self.full.keys()
             return
+        self._n_failed_screens += 1
         if arm not in self.full:  # else, its full pull counts
             self._fail({arm})
 
@@ -499,10 +500,12 @@ class RaceGame:
     # Costs.
 
     def _screening_price(self) -> float | None:
-        """Return the mean cost of screening an arm; None if it is not cheap."""
+        """Return the mean cost of screening an arm; None if it is not cheap, or often fails."""
         share = self.costs.share
-        is_cheap = self.low is not None and share is not None and share <= MAX_SCREENING_COST
-        return self.costs.screening_price if is_cheap else None
+        if self.low is None or share is None or share > MAX_SCREENING_COST:
+            return None
+        often_fails = self._n_failed_screens > max(KEEPS, len(self.screened))
+        return None if often_fails else self.costs.screening_price
 
     def _to_refit(self) -> float:
         """Return the cost of the refit of the arm that would be recommended now."""

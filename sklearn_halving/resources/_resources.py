@@ -385,8 +385,9 @@ class PartialFit(OfClasses):
 
     def check(self, estimator: Estimator, searched: frozenset[str]) -> None:
         """Raise a ValueError if the estimator, or its last step, has no ``partial_fit``."""
-        step = last_step(estimator)
-        may_be_replaced = is_replaced(prefix_of_last_step(estimator), searched)
+        step, prefix = last_step(estimator), prefix_of_last_step(estimator)
+        check_not_searched(f"{prefix}max_iter", searched)  # it has no effect on partial_fit
+        may_be_replaced = is_replaced(prefix, searched)
         if not hasattr(step, "partial_fit") and not may_be_replaced:
             raise ValueError(
                 "resource='partial_fit' needs an estimator with the method partial_fit, or a "

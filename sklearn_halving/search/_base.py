@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._formatting import budget_text, score_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -167,7 +168,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def plan(
         self, X: object, y: object = None, *, measure: bool = False, **params: object
     ) -> pd.DataFrame:
-        """Return the plan of `fit` with the same arguments. Without ``measure``, nothing is fitted.
+        """Return the plan of `fit` with the same arguments. Nothing is fitted without ``measure``.
 
         Parameters
         ----------
@@ -203,8 +204,14 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
             The sums of fits and costs are those of the whole search. If loops of brackets are
             played until the ``time_budget`` is over, they are those of one loop.
+
+        Raises
+        ------
+        ValueError
+            If a setting is not possible, or if the measured fit fails.
         """
         validate_params(self)
+        refuse_unless(isinstance(measure, bool), "measure", "be a bool", repr(measure))
         budget, limits = read_limits(self)
         if isinstance(self.cv, Iterator):
             raise ValueError(

@@ -623,7 +623,7 @@ class BayesGapSearchCV(BaseSearch):
         1 prints progress, 2 also a line for each fit, 3 also scores.
     n_fits : int or None, default=None
         Maximum number of fits, each of one candidate on one split (the paper's horizon T). None is
-        100, but at most 5 for each candidate: up to 20 candidates cost as many as GridSearchCV.
+        100, but at most 5 for each candidate, as many as in GridSearchCV with five folds.
     n_candidates : int or None, default=None
         Number of candidates. None is the whole grid, or 100 candidates from distributions, which
         are spread evenly if the distributions allow it.

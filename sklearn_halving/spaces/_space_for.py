@@ -8,6 +8,7 @@ from typing import Any, overload
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving.spaces._tables import FAMILIES, loguniform_int
 
@@ -79,6 +80,11 @@ def space_for(
             f"models need a Pipeline, whose last step they replace, got {estimator!r}. Use "
             f"Pipeline([('model', {estimator!r})])."
         )
+    is_list = isinstance(models, list | tuple) and all(
+        hasattr(model, "fit") and not isinstance(model, type) for model in models
+    )
+    rule = "be a list of estimators"
+    refuse_unless(is_list and len(models) > 0, "models", rule, repr(models), "[SVC()] is one.")
     step = prefix.removesuffix("__")
     return [
         {step: [model]}

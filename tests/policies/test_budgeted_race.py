@@ -204,10 +204,27 @@ def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():
     assert found.arm == 0
 
 
+def test_screening_ends_if_it_fails_for_all_arms_but_the_first():
+    found = play(30.0, reward=lambda p: np.nan if p.arm and p.level == LOW else float(p.arm % 7))
+    assert len(found.at(LOW)) < 25
+    assert len({pull.arm for pull in found.at(TOP)}) > 10
+
+
 def test_a_first_arm_that_was_not_screened_is_not_left_for_worse_ones():
     found = play(2.3, n_workers=2, share=0.3, reward=lambda p: float(p.arm == 0))
     assert len(found.at(LOW)) > 2
     assert found.arm == 0
+
+
+@pytest.mark.parametrize("n_pulls", [15, 25, 60])
+def test_the_baseline_is_compared_on_the_splits_of_the_winner(n_pulls):
+    for seed in range(10):
+        means = np.random.default_rng(seed).normal(size=n_pulls)
+        policy = BudgetedRace(n_pulls, baseline=0)
+        pulls, best = play_pulls(policy, n_pulls, lambda p, m=means: m[p.arm] + noise(p, 0.3))
+        splits = {arm: {p.repetition for p in pulls if p.arm == arm} for arm in (0, best)}
+        least = min(len(splits[best]) - 1, 1 + n_pulls // 10)  # the last pull may be another
+        assert len(splits[0] & splits[best]) >= least or best == 0
 
 
 def play_pulls(policy, n_arms, reward, n_splits=5):

@@ -174,3 +174,11 @@ def test_nonsense_of_a_resource_is_named(method, answer, rule):
 )
 def test_what_levels_count_is_known_by_the_name_and_by_the_object(resource, units):
     assert units_of(resource) == units
+
+
+def test_max_iter_cannot_be_searched_if_epochs_are_the_resource():
+    search = HyperbandSearchCV(
+        SGDClassifier(), {"max_iter": [1, 2], "alpha": [1e-4, 1e-3]}, resource="partial_fit"
+    )
+    with pytest.raises(ValueError, match="Cannot use parameter 'max_iter' as the resource"):
+        search.fit(*make_classification(60, random_state=0))

@@ -423,6 +423,14 @@ def test_a_measured_plan_has_seconds_and_leaves_fit_alone(search_class):
     assert histories[0][columns].equals(histories[1][columns])
 
 
+def test_a_measured_plan_holds_no_more_fits_than_there_are():
+    search = AdaptiveSearchCV(Known(), {"value": [0.1, 0.2]}, cv=3, time_budget=60)
+    plan = search.plan(*numbered(60), measure=True)
+    assert plan["n_fits"].sum() == 9  # with the estimator as it is
+    with pytest.raises(ValueError, match="measure must be a bool, got 'yes'"):
+        search.plan(*numbered(60), measure="yes")
+
+
 def test_a_plan_whose_measured_fit_fails_has_its_error():
     search = AdaptiveSearchCV(Known(fails=True), {"value": [0.1, 0.2]})
     with pytest.raises(ValueError, match=r"was to be measured failed:\n.*[\s\S]*told to fail"):

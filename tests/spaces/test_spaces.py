@@ -86,6 +86,12 @@ def test_models_for_the_last_step_have_a_dict_each():
     assert {type(model) for model in found} == {type(model) for model in models}
 
 
+@pytest.mark.parametrize("models", [SVC(), [], "svc", [SVC]])
+def test_models_are_a_list_of_estimators(models):
+    with pytest.raises(ValueError, match="models must be a list of estimators, got"):
+        space_for(make_pipeline(SVC()), models=models)
+
+
 def test_models_need_a_step_and_a_known_class():
     with pytest.raises(
         ValueError, match=r"models need a Pipeline.* got SVC.*Pipeline\(\[\('model"

@@ -42,7 +42,8 @@ MAX_SHOWN = 60
 HINTS = {
     "X": "other values, rows or columns",
     "y": "other values or another order",
-    "estimator": "another class or other parameters",
+    "estimator": "another class, other parameters, or changes of your own code that it uses",
+    "scoring": "another scorer, or changes of your own code that it uses",
     "splits": "another cv or other rows, or a cv that shuffles and needs a random_state",
     "candidates": "those of an extended search must begin with those of the first one",
 }
@@ -127,10 +128,10 @@ def session_of(
     fields = {name: _shown(name, value) for name, value in params.items() if name not in FREE}
     fields |= {
         "search": type(search).__name__,
-        "estimator": content_hash(task.estimator),
+        "estimator": content_hash(task.estimator, with_code=True),
         "X": content_hash(task.X),
         "y": content_hash(task.y),
-        "params of fit": content_hash(task.fit_params, task.score_params),
+        "params of fit": content_hash(task.fit_params, task.score_params, with_code=True),
         "splits": _splits_hash(task),
         "random_state": _shown("", random_state) if seed is None else type(random_state).__name__,
         "initial_candidates": _shown("", search.initial_candidates),
@@ -148,11 +149,11 @@ def session_of(
     }
     if are_made:
         fields |= {name: _shown(name, params[name]) for name in DECIDE_CANDIDATES & params.keys()}
-        fields["param_distributions"] = content_hash(search.param_distributions)
+        fields["param_distributions"] = content_hash(search.param_distributions, with_code=True)
         if isinstance(search.refit, str):  # the metric from which candidates are made
             fields["refit"] = search.refit
         fields["sklearn_halving"] = versions["sklearn_halving"]
-    return Session(fields, versions, len(known), content_hash(*known), seed)
+    return Session(fields, versions, len(known), content_hash(*known, with_code=True), seed)
 
 
 def _shown(
@@ -171,7 +172,7 @@ def _shown(
     if isinstance(value, str) and len(value) <= MAX_SHOWN:
         is_time = name in ("min_resources", "max_resources")
         return read_seconds(name, value) if is_time else value
-    return content_hash(value, without=without)
+    return content_hash(value, without=without, with_code=True)
 
 
 def _splits_hash(task: EvaluationTask) -> str:
@@ -199,7 +200,7 @@ def _differing(
     if max(sizes) > len(candidates) and len(candidates) not in sizes:
         return [f"candidates ({max(sizes)} before, {len(candidates)} now)"]
     has_others = any(
-        content_hash(*islice(candidates, other.n_candidates)) != other.candidates
+        content_hash(*islice(candidates, other.n_candidates), with_code=True) != other.candidates
         for other in former
         if other.n_candidates <= len(candidates)
     )

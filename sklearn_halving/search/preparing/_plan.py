@@ -277,6 +277,8 @@ def add_seconds(
     is_full = amount == amount.max()
     if plan.uses_time:
         is_open = is_full & table["n_fits"].isna()
+        if plan.problem.max_repetitions is not None:
+            held = min(held, plan.problem.n_arms * plan.problem.max_repetitions)
         n_fits = max(0, int(held - table["n_fits"][is_full].sum()))
         table.loc[is_open, ["n_fits", "n_candidates"]] = n_fits, min(n_fits, plan.problem.n_arms)
     cost = table.get("full_fits", table["n_fits"] * amount / amount.max())

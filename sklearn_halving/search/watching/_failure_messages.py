@@ -5,6 +5,7 @@ What score a failed fit gets is decided in `execution/_evaluation`.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -28,6 +29,12 @@ DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 RESUME = "Call fit again to resume the search from its checkpoint."
 
 
+CHAINED = (
+    "\n\nThe above exception was the direct cause of the following exception:\n\n"
+    "|\n\nDuring handling of the above exception, another exception occurred:\n\n"
+)
+
+
 class FitTypeError(ValueError, TypeError):
     """Every fit failed with a TypeError.
 
@@ -36,12 +43,14 @@ class FitTypeError(ValueError, TypeError):
 
 
 def raised(error: str) -> str:
-    """Return type and message of the error at the end of a traceback, without a full stop."""
-    lines = error.strip().split("\n")
-    starts = [n for n, line in enumerate(lines, 1) if line.startswith("Traceback (most recent")]
-    after = lines[starts[-1] :] if starts else lines
-    first = next((n for n, line in enumerate(after) if not line.startswith(" ")), 0)
-    return "\n".join(after[first:]).rstrip(".")
+    """Return type and message of the error that a traceback is of, without a full stop."""
+    last = re.split(CHAINED, error.strip())[-1].split("\n")
+    if last[0].lstrip().startswith("+ Exception Group"):
+        last = [line.lstrip()[2:] for line in last]
+    is_traceback = "Traceback (most recent call last):" in last[0]
+    lines = last[1:] if is_traceback else last
+    first = next((n for n, line in enumerate(lines) if not line.startswith(" ")), 0)
+    return "\n".join(lines[first:]).rstrip(".")
 
 
 def warn_of_first_failures(n_fits: int, error: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import suppress
+from traceback import format_exc
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Constant, Interrupting, Known, data, numbered, small
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving.search.watching._failure_messages import raised
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,40 @@ def test_errors_of_several_lines_keep_their_type_and_count_as_different():
     assert str(caught.value).count("2 fits failed with the following error") == 2
     (line,) = [line for line in search.summary().splitlines() if "ArithmeticError" in line]
     assert "4 fits, 2 errors such as ArithmeticError: cannot fit with False: 'Tra" in line
+
+
+def remote():
+    raise RuntimeError(
+        "worker died:\nTraceback (most recent call last):\n  File\nTypeError: inner"
+    )
+
+
+def chained():
+    try:
+        remote()
+    except RuntimeError as error:
+        raise ArithmeticError("of two\n  lines.") from error
+
+
+def grouped():
+    raise ExceptionGroup("several", [ValueError("one"), KeyError("two")])
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (remote, "RuntimeError: worker died:\nTraceback"),
+        (chained, "ArithmeticError: of two\n  lines"),
+        (grouped, "ExceptionGroup: several (2 sub-exceptions)"),
+    ],
+)
+def test_an_error_is_named_by_its_own_type_and_message(cause, said):
+    try:
+        cause()
+    except Exception:  # noqa: BLE001
+        text = format_exc()
+    assert raised(text).startswith(said)
+    assert raised("TimeoutError: The fit took long.\n") == "TimeoutError: The fit took long"
 
 
 class Failing(Known):
