@@ -221,10 +221,14 @@ def leave_interrupts_to_the_search() -> None:
     """Ignore Ctrl-C in a worker, because a terminal sends it to all processes.
 
     It is ignored until the worker exits. An interrupted idle worker would break the whole pool.
+    A handler of SIGTERM that a forked worker has from its parent could be taken for an error of
+    the fit, and the pool would then wait for this worker without end.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and multiprocessing.current_process().name != "MainProcess":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if callable(signal.getsignal(signal.SIGTERM)):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def evaluate_with_model(task: EvaluationTask, job: Job) -> Result:

@@ -215,7 +215,10 @@ def handled(number, error):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
-@pytest.mark.parametrize(("backend", "n_jobs"), [("sequential", 1), ("threading", 2), ("loky", 2)])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [("sequential", 1), ("threading", 2), ("loky", 2), ("multiprocessing", 2)],
+)
 @pytest.mark.parametrize("error", [SystemExit(3), TimeoutError("an alarm of the user")])
 def test_what_a_handler_of_the_user_raises_ends_the_search(error, backend, n_jobs, tmp_path):
     search = eventful(HyperbandSearchCV, tmp_path, "terminate", n_jobs=n_jobs)
