@@ -312,7 +312,7 @@ class RaceGame:
         if self.n_created >= self.n_arms:
             return ("all candidates were tried",)
         if self._is_settled():
-            return ("the last two thirds of the candidates, which gained less than the noise",)
+            return ("hundreds of candidates without a gain",)
         return ()
 
     @property

@@ -163,7 +163,7 @@ def test_all_of_a_small_space_is_pulled_in_full_and_then_the_play_ends():
 
 def test_the_play_ends_if_more_arms_gain_nothing():
     found = play(1e6, share=0.9, reward=lambda pull: 0.5)
-    assert "two thirds of the candidates, which gained less than the noise" in found.ended_by[0]
+    assert found.ended_by == ("hundreds of candidates without a gain",)
     assert found.seconds < 1000
 
 

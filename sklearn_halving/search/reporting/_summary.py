@@ -181,6 +181,7 @@ class Summary:
         is_open = results.plan.makes_candidates or results.plan.is_endless
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
         # A resumed search was not running between its sessions.
+        has_more &= len(ends) < results.plan.problem.n_arms
         if self.row is None or results.is_resumed or not (is_open and has_more):
             return ""
         if len(ends) < ENOUGH_TO_SAY:
