@@ -171,7 +171,9 @@ def test_n_candidates_limits_the_search():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_resume_repeats_the_decisions_of_the_journal(n_jobs, tmp_path):
     path = tmp_path / "journal"
-    search = search_of(checkpoint=path, n_jobs=n_jobs).fit(X, Y)
+    # Workers may take a second to start.
+    search = search_of(checkpoint=path, n_jobs=n_jobs, time_budget=1.0 + 2 * (n_jobs > 1))
+    search.fit(X, Y)
     lines = path.read_text().splitlines(keepends=True)
     n_kept = len(lines) // 2  # as if the process had been killed then
     path.write_text("".join(lines[:n_kept]))
