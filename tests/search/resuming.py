@@ -90,7 +90,7 @@ class Steady(Constant):
 
 def search_process():
     """Return the process of the search: this one, or the one that started this worker."""
-    is_worker = multiprocessing.current_process().name != "MainProcess"
+    is_worker = multiprocessing.current_process().name.startswith(("Loky", "ForkPool"))
     return os.getppid() if is_worker else os.getpid()
 
 

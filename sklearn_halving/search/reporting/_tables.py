@@ -36,7 +36,7 @@ COLUMNS = {
     "rescaled_<name>": "value that was used with this amount of the resource, with `rescale`",
     "params": "parameters of the candidate, as a dict",
     "split<i>_test_<metric>": "score on a split; NaN if the row was not fitted on it",
-    "mean_test_<metric>": "mean score, adjusted if the row lacks splits that others have",
+    "mean_test_<metric>": "mean score; without rungs, adjusted if splits of others are missing",
     "std_test_<metric>": "standard deviation of the scores; NaN for a single score",
     "rank_test_<metric>": "rank, 1 for the best; eliminated candidates rank behind all others",
     "split<i>_train_<metric>": "score on the training rows, with `return_train_score`",

@@ -55,11 +55,11 @@ Fitting 5 candidates, totalling at most 25 fits
 25 of at most 25 fits of 5 candidates; {CHOICE} 5 splits; T elapsed
 Done: 25 fits in T; chosen: candidate 4, mean_test_score 0.5""",
     BayesGapSearchCV: f"""\
-Fitting 5 candidates, totalling at most 20 fits
-2 of at most 20 fits of 2 candidates; {CHOICE} 1 split; T elapsed
+Fitting 5 candidates, totalling at most 25 fits
+3 of at most 25 fits of 3 candidates; {CHOICE} 1 split; T elapsed
 ...
-20 of at most 20 fits of 4 candidates; {CHOICE} 9 splits; T elapsed
-Done: 20 fits in T; chosen: candidate 4, mean_test_score 0.5""",
+25 of at most 25 fits of 5 candidates; {CHOICE} 11 splits; T elapsed
+Done: 25 fits in T; chosen: candidate 4, mean_test_score 0.5""",
     BanditSearchCV: f"""\
 Fitting 5 candidates, totalling at most 22 fits
 15 of at most 22 fits of 5 candidates; {CHOICE} 3 splits; T elapsed
