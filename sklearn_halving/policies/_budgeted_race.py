@@ -395,9 +395,7 @@ class RaceGame:
     def _confirming(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the cost is that of new arms."""
         costs, is_due = self.costs, self.costs.again <= CONFIRMING_SHARE * self.costs.total
-        if not is_due or costs.size < SMALL_BUDGET or costs.price is None:
-            return None
-        if costs.room(self.in_flight, self._to_refit()) < (1 + self._n_reserved()) * costs.price:
+        if not is_due or costs.size < SMALL_BUDGET or self._room() < (costs.price or 0.0):
             return None
         return self._confirm(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
 
@@ -435,7 +433,7 @@ class RaceGame:
         """Return the number of pulls that are kept for the baseline."""
         if self.baseline not in self.full or self.baseline in self.failed:
             return 0
-        most = min(self.n_splits, 1 + int(BASELINE_SHARE * self.costs.size))
+        most = int(min(self.n_splits, 1 + BASELINE_SHARE * self.costs.size))
         return max(0, most - len(self.full[self.baseline]))
 
     def _rest(self) -> Pull | None:
@@ -485,13 +483,17 @@ class RaceGame:
     def _work(self, price: float) -> float:
         """Return what the next loop may cost."""
         costs, n_workers = self.costs, self.costs.n_workers
-        work = costs.room(self.in_flight, self._to_refit()) - self._n_due * price
+        work = self._room() - self._n_due * price
         if costs.size < SMALL_BUDGET:
             return work
-        work -= self._n_reserved() * price if work < inf else 0.0
         share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop
+
+    def _room(self) -> float:
+        """Return what is left, without what is kept for the baseline."""
+        kept = self._n_reserved() * (self.costs.price or 0.0)
+        return self.costs.room(self.in_flight, self._to_refit()) - kept
 
     def _ranked(self, screened: Iterable[int]) -> list[int]:
         """Return screened arms, best first."""

@@ -78,6 +78,16 @@ def test_the_budget_is_used_with_the_refit_and_not_exceeded(budget, share, n_wor
     assert found.seconds + 1.25 >= 0.9 * budget - (1.0 if budget <= 10 else 0)
 
 
+def test_a_time_without_end_is_no_error_with_a_baseline():
+    policy = BudgetedRace(baseline=0)
+    state = policy.start(Problem(12, LOW, TOP, len(SPLITS)))
+    while not policy.is_finished(state):
+        (pull,) = policy.ask(state, 1).each()
+        policy.record_time(state, pull, 1.0, np.inf, 1)
+        policy.tell(state, Pulls.of(pull), np.array([float(pull.arm)]))
+    assert policy.recommend(state) == 11
+
+
 def test_the_first_pull_is_a_full_one_and_is_the_answer_if_there_is_no_time():
     found = play(1.0)
     assert (found.pulls, found.arm) == ([Pull(0, TOP, 0)], 0)

@@ -97,9 +97,8 @@ def test_the_own_model_is_fitted_first_and_in_full_and_then_the_initial_candidat
 
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
     given = {"resource": "n_units", "initial_candidates": [{"value": 0.7}, {"value": 0.9}]}
-    # There is time for a single one on a busy machine.
-    with pytest.warns(UserWarning, match=r"enough to fit [12] candidates? in full"):
-        search = search_of(Timed(seconds=0.3), time_budget=0.9, **given).fit(X, Y)
+    with pytest.warns(UserWarning, match="enough to fit 2 candidates in full"):
+        search = search_of(Timed(seconds=0.6), time_budget=1.8, **given).fit(X, Y)
     assert search.best_estimator_.n_units == 30
     assert search.best_params_["n_units"] == 30
 
@@ -166,8 +165,6 @@ def test_n_candidates_limits_the_search():
     assert len(search.cv_results_["params"]) == 7
 
 
-# A thread of loky may fail when its workers are abandoned at the deadline.
-@pytest.mark.filterwarnings("ignore:Exception in thread ExecutorManagerThread")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_resume_repeats_the_decisions_of_the_journal(n_jobs, tmp_path):
     path = tmp_path / "journal"
@@ -204,11 +201,10 @@ def test_a_journal_of_a_budget_of_fits_is_refused(tmp_path):
     assert "refit (" not in str(caught.value)  # it is the same in both
 
 
-@pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 def test_a_journal_of_another_metric_is_refused(tmp_path):
     """Candidates are proposed from its scores."""
     metrics = {"scoring": ["accuracy", "balanced_accuracy"], "refit": "accuracy"}
-    search = search_of(checkpoint=tmp_path / "journal", time_budget=0.2, **metrics).fit(X, Y)
+    search = search_of(checkpoint=tmp_path / "journal", **metrics).fit(X, Y)
     with pytest.raises(ValueError, match="refit"):
         search.set_params(refit="balanced_accuracy").fit(X, Y)
 
