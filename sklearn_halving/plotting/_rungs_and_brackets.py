@@ -173,6 +173,7 @@ class BracketDisplay(Display):
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
         rungs, column_label = found.rungs(), found.resource_label
+        again: int | pd.Series = 0
         if "stage" in found.results:  # all that a candidate has reached
             last = dict(zip(found.results["candidate"], found.results["stage"], strict=True))
             stages = rungs["candidate"].map(last).to_numpy() + 1
@@ -181,11 +182,22 @@ class BracketDisplay(Display):
             column_label = "stage"
         elif not found.has_brackets:
             raise found.lacks("brackets or stages", "use HistoryDisplay")
+        else:  # rungs with the same resource are one row of the results
+            keys = ["candidate", "n_resources"]
+            of_row = map(found.results.get, [*keys, "iter"])
+            iters = {(arm, amount): rung for arm, amount, rung in zip(*of_row, strict=True)}
+            rungs = rungs.sort_values(keys, ignore_index=True)
+            rungs["iter"] = [iters[row] for row in rungs[keys].itertuples(index=False, name=None)]
+            n_rungs = rungs["iter"] - rungs.groupby("candidate")["iter"].shift(fill_value=-1)
+            rungs = rungs.loc[rungs.index.repeat(n_rungs)]
+            again = rungs.groupby(keys).cumcount()
         names = "bracket " + rungs["bracket"].astype(str)
         if rungs["loop"].any():
             names = "loop " + rungs["loop"].astype(str) + ", " + names
         rungs["lane"] = names if found.has_brackets else "candidates"
-        amounts, rungs["place"] = np.unique(rungs["n_resources"], return_inverse=True)
+        places = rungs.assign(again=again).groupby(["n_resources", "again"])
+        rungs["place"] = places.ngroup()
+        amounts = rungs.groupby("place")["n_resources"].first()
         rungs = rungs.sort_values(["loop", "bracket"], ascending=[True, False], kind="stable")
         n_candidates = rungs.groupby(["lane", "place"], sort=False).size().rename("n_candidates")
         last_place = rungs.groupby("lane")["place"].transform("max")
