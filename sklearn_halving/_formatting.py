@@ -8,11 +8,11 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from sklearn_halving._content_hash import content_hash
+from sklearn_halving._content_hash import value_digest
 from sklearn_halving._typing import Params
 
-MAX_VALUE, MAX_SHORT = 60, 24
-"""Maximum lengths of the value of a parameter in a message, and of one of several in a table."""
+MAX_SHORT = 24
+"""Maximum length of a value of a parameter in a table."""
 SHORTEST = 9
 """Length to which names and values of parameters may be cut if there are many."""
 
@@ -60,18 +60,6 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def value_text(value: object) -> str:
-    """Return the value of a parameter in one line."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, Real):
-        return f"{float(value):.6g}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return shortened(without_addresses(text), MAX_VALUE)
-
-
 def without_addresses(text: str) -> str:
     """Return the text without memory addresses, which differ between processes.
 
@@ -89,7 +77,7 @@ def differing_names(params: Sequence[Params]) -> dict[str, str]:
     If two of these are the same, they are the whole names.
     """
     names = dict.fromkeys(name for each in params for name in each)
-    own = [n for n in names if len({content_hash(each.get(n, ...)) for each in params}) > 1]
+    own = [n for n in names if len({value_digest(each.get(n, ...)) for each in params}) > 1]
     short = {name: name.rpartition("__")[2] for name in own}
     return short if len(set(short.values())) == len(own) else {name: name for name in own}
 

@@ -12,7 +12,7 @@ from sklearn_halving.policies._types import Pull
 FAR_APART = 4.0
 """Prices are far apart if the largest is this many times the median."""
 LATE = 0.2
-"""Part of a budget of time that is left when what must not be missed is due."""
+"""The baseline is compared with the leader when this part of a budget of time is left."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class PullCosts:
     refit_cost = 0.0
     n_workers = 1
     is_late = False
-    """What must not be missed can be kept exactly."""
+    """The pulls for the baseline are known exactly, and come last."""
     are_prices_far_apart = False
 
     @property
@@ -198,7 +198,7 @@ class TimeCosts:
 
     @property
     def is_late(self) -> bool:
-        """Whether so little is left that what must not be missed is due."""
+        """Whether it is time to compare the baseline with the leader."""
         return self.left < LATE * self.budget
 
     def room(self, in_flight: Iterable[Pull], to_refit: float) -> float:
