@@ -75,9 +75,9 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
         outcome = _scored(task, outcome, model, (rows, fold.test_rows()), train)
     _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
-    keep = job.keep_model and held_out is None and error is None
-    can_continue = keep and task.resource.can_continue(model)
-    return Result(outcome, model if can_continue else None, stop)
+    if held_out is None and error is None and task.resource.can_continue(model):
+        outcome = replace(outcome, levels=(*job.levels, pull.level))
+    return Result(outcome, model if outcome.levels and job.keep_model else None, stop)
 
 
 def failed_result(

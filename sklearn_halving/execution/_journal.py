@@ -1,9 +1,9 @@
-"""The journal of a search: one line for each finished pull, written before the pull counts.
+"""A store of finished fits, in memory or in a journal: a file with one line for each fit.
 
-A journal is plain data: JSON with a checksum in each line. Reading it never runs code, and
-nothing in it is trusted, no matter who wrote the file. The checksum of a line continues that of
-the first line, the header. Lines of another search, which has another header, are therefore
-found out.
+A line is written before its fit counts. A journal is plain data: JSON with a checksum in each
+line. Reading it never runs code, and nothing in it is trusted, no matter who wrote the file. The
+checksum of a line continues that of the first line, the header. Lines of another journal, which
+has another header, are therefore found out.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 from zlib import crc32
 
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._types import ClockReading, Outcome, Scores
+from sklearn_halving.execution._types import Outcome, Scores
 from sklearn_halving.policies._types import Pull
 
 SYNC_SECONDS = 5.0
@@ -31,7 +31,7 @@ LOCKED_BYTE = 2**40
 """The byte that is locked on Windows: beyond the end of a journal, which stays readable."""
 
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. Journals with another number are refused."""
 MAGIC = b'{"journal":"sklearn_halving",'
 """The first bytes of every journal."""
@@ -42,7 +42,7 @@ IMPOSSIBLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Re
 # Numbers that JSON does not know are whole numbers of NumPy.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=index)
 NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
-REPAIR = "Remove that line to repeat its pull, or give checkpoint another path."
+REPAIR = "Remove that line to repeat its fit, or give checkpoint another path."
 _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 Plain = str | int | float | bool | None
@@ -72,58 +72,69 @@ class JournalError(ValueError):
 
 @dataclass(frozen=True)
 class Session:
-    """The description that a search writes when it begins. It must be the same at a resume.
+    """The description that a search writes when it begins.
 
     Parameters
     ----------
     fields : dict of str to plain value
-        Settings that must not change: numbers, short texts or digests.
+        What decides all scores, such as the data: numbers, short texts or digests. It must be the
+        same in each session.
+    seed : int
+        The seed of the search.
     versions : dict of str to str
         Packages and their versions.
-    n_candidates : int
-        Number of candidates.
-    candidates : str
-        Their digest.
-    seed : int or None, default=None
-        The number that was drawn as the random state of the search, if the user gave none.
+    limits : dict of str to float or None
+        The limits of a fit: seconds and bytes.
     """
 
     fields: dict[str, Plain]
-    versions: dict[str, str]
-    n_candidates: int
-    candidates: str
-    seed: int | None = None
+    seed: int
+    versions: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, float | None] = field(default_factory=dict)
 
 
-@dataclass
-class Content:
-    """The content of a journal.
+class FitKey(NamedTuple):
+    """What decides the score of a fit within a store: digests of its candidate and of the rest."""
+
+    candidate: str
+    fit: str
+
+
+@dataclass(eq=False)
+class FitStore:
+    """Finished fits by what decides their scores, in the order in which they returned.
 
     Parameters
     ----------
-    header : int
-        The checksum of the first line.
+    sessions : list of Session
+        The searches that used the store; empty if it is new.
+    outcomes : dict of FitKey to Outcome
+        The fits. The arm and the repetition of their pulls are those of the search that made them.
+    params : dict of str to dict
+        The parameters of each candidate, by its digest, as JSON can hold them.
     """
 
     sessions: list[Session] = field(default_factory=list)
-    outcomes: dict[Pull, Outcome] = field(default_factory=dict)
-    header: int = 0
+    outcomes: dict[FitKey, Outcome] = field(default_factory=dict)
+    params: dict[str, Values] = field(default_factory=dict)
+
+    def begin(self, session: Session) -> None:
+        """Note that a search begins or resumes."""
+        self.sessions.append(session)
+
+    def append(self, key: FitKey, params: Values, outcome: Outcome) -> None:
+        """Add a fit, or replace an earlier one that was made again."""
+        self.params[key.candidate] = params
+        self.outcomes[key] = outcome
 
 
-class Journal:
-    """A journal that is open for one writer.
+class Journal(FitStore):
+    """A store in a file that is open for one writer.
 
     Parameters
     ----------
     path : str or path-like
         The file. It is created if it does not exist.
-
-    Attributes
-    ----------
-    sessions : list of Session
-        The searches that wrote to this file; empty if it is new.
-    outcomes : dict of Pull to Outcome
-        The finished pulls.
 
     Raises
     ------
@@ -154,13 +165,11 @@ class Journal:
         _open_journals.add(self)
         try:
             _lock(self._fd, self.path)
-            content = self._read()
+            store, self._header = self._read()
         except BaseException:
             self.close()
             raise
-        self.sessions: list[Session] = content.sessions
-        self.outcomes: dict[Pull, Outcome] = content.outcomes
-        self._header = content.header
+        super().__init__(store.sessions, store.outcomes, store.params)
 
     def begin(self, session: Session) -> None:
         """Write the description of a search that begins or resumes."""
@@ -168,12 +177,12 @@ class Journal:
         self._header = self._header or checksum_of(line)
         self._write(line)
         self._sync()
-        self.sessions.append(session)
+        super().begin(session)
 
-    def append(self, outcome: Outcome) -> None:
-        """Write a finished pull."""
-        self._write(outcome_line(outcome, self._header))
-        self.outcomes[outcome.pull] = outcome
+    def append(self, key: FitKey, params: Values, outcome: Outcome) -> None:
+        """Write a finished fit."""
+        self._write(outcome_line(key, params, outcome, self._header))
+        super().append(key, params, outcome)
         if time.monotonic() - self._last_sync > SYNC_SECONDS:
             self._sync()
 
@@ -221,12 +230,12 @@ class Journal:
                     "search, which goes on. Without its journal, it cannot be resumed."
                 )
 
-    def _read(self) -> Content:
+    def _read(self) -> tuple[FitStore, int]:
         """Read the file and cut off incomplete or damaged lines at its end."""
         with os.fdopen(os.dup(self._fd), "rb") as file:
             file.seek(0)
             try:
-                content, end, damaged = read_lines(file)
+                store, header, end, damaged = read_lines(file)
             except JournalError as error:
                 problem = f"checkpoint={str(self.path)!r} cannot be used, and is left as it is"
                 raise JournalError(f"{problem}: {error}") from error
@@ -239,7 +248,7 @@ class Journal:
         if n_cut:
             os.ftruncate(self._fd, end)
         self._size = end
-        return content
+        return store, header
 
 
 _open_journals: WeakSet[Journal] = WeakSet()
@@ -288,9 +297,9 @@ def session_line(session: Session, header: int) -> bytes:
     return _line(content, header)
 
 
-def outcome_line(outcome: Outcome, header: int) -> bytes:
-    """Return the line of a pull. Values that are None or empty are left out."""
-    content: Values = {}
+def outcome_line(key: FitKey, params: Values, outcome: Outcome, header: int) -> bytes:
+    """Return the line of a fit. Values that are None or empty are left out."""
+    content: Values = {"candidate": key.candidate, "fit": key.fit, "params": params}
     for name in READERS:
         value = getattr(outcome, ATTRIBUTES.get(name, name))
         if value not in (None, ()):
@@ -303,7 +312,7 @@ def checksum_of(line: bytes) -> int:
     return int(line[-11:-3], 16)
 
 
-def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
+def read_lines(lines: Iterable[bytes]) -> tuple[FitStore, int, int, int]:
     """Read a journal.
 
     Parameters
@@ -313,8 +322,10 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
 
     Returns
     -------
-    content : Content
-        The sessions and the pulls.
+    store : FitStore
+        The sessions and the fits.
+    header : int
+        The checksum of the first line.
     end : int
         Number of bytes that were read. Bytes after them are incomplete or damaged.
     damaged : int
@@ -325,7 +336,7 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
     JournalError
         If it is not a journal, or if lines other than the last ones are damaged.
     """
-    content, end, damaged = Content(), 0, 0
+    store, header, end, damaged = FitStore(), 0, 0, 0
     for number, line in enumerate(lines, 1):
         # A header that is cut short must still have its first bytes: a file with ``{`` or zeros
         # may be something else, which must not be overwritten.
@@ -334,39 +345,37 @@ def read_lines(lines: Iterable[bytes]) -> tuple[Content, int, int]:
             raise JournalError(f"its first line is damaged or not that of a journal. {NEW_PATH}")
         if is_torn:
             break
-        if not _is_whole(line, content.header):
+        if not _is_whole(line, header):
             damaged = damaged or number
             continue
         if damaged:
             raise JournalError(f"line {damaged} is damaged or from another journal. {REPAIR}")
         try:
-            _add(json.loads(line), content)
+            _add(json.loads(line), store)
         except JournalError:
             raise
         except IMPOSSIBLE as error:
             problem = f"line {number} has an impossible value: {error!r}. {REPAIR}"
             raise JournalError(problem) from error
         end += len(line)
-        content.header = content.header or checksum_of(line)
-    return content, end, damaged
+        header = header or checksum_of(line)
+    return store, header, end, damaged
 
 
-def _add(values: Values, content: Content) -> None:
-    """Add the values of a line to the content."""
-    if not content.sessions:
+def _add(values: Values, store: FitStore) -> None:
+    """Add the values of a line to a store."""
+    if not store.sessions:
         if values["format"] != FORMAT:
             problem = f"it has format {values['format']!r}, and only format {FORMAT} can be read."
             raise JournalError(f"{problem} {NEW_PATH}")
-        content.sessions.append(_session(values["session"]))
+        store.sessions.append(_session(values["session"]))
     elif "journal" in values:
         raise ValueError("a header in the middle of the file")
     elif "session" in values:
-        content.sessions.append(_session(values["session"]))
+        store.sessions.append(_session(values["session"]))
     else:
-        outcome = _outcome(values)
-        if outcome.pull in content.outcomes:
-            raise ValueError(f"{outcome.pull} appears a second time")
-        content.outcomes[outcome.pull] = outcome
+        key, params = FitKey(_text(values["candidate"]), _text(values["fit"])), values["params"]
+        store.append(key, {_text(n): _param(v) for n, v in params.items()}, _outcome(values))
 
 
 def _line(content: Values, header: int) -> bytes:
@@ -386,10 +395,9 @@ def _ending(body: bytes, header: int) -> bytes:
 def _session(values: Values) -> Session:
     return Session(
         {n: _typed(v, str, int, float, bool, type(None)) for n, v in values["fields"].items()},
+        _count(values["seed"]),
         {name: _text(version) for name, version in values["versions"].items()},
-        _count(values["n_candidates"]),
-        _text(values["candidates"]),
-        None if values["seed"] is None else _count(values["seed"]),
+        {n: None if v is None else _seconds(v) for n, v in values["limits"].items()},
     )
 
 
@@ -418,6 +426,14 @@ def _number(value: Plain) -> Plain:
         return value
     value = float(value)
     return value if math.isfinite(value) else str(value)
+
+
+def _param(value: object) -> Plain | dict[str, str]:
+    """Return a plain parameter, or the digest of another one."""
+    if isinstance(value, dict):
+        return {"digest": _text(value["digest"])}
+    plain: Plain = _typed(value, str, int, float, bool, type(None))
+    return plain
 
 
 def _typed(value: object, *types: type) -> Any:
@@ -461,11 +477,6 @@ def _text(value: object) -> str:
     return str(_typed(value, str))
 
 
-def _read_clock(value: Iterable[object]) -> ClockReading:
-    left, n_workers, went_on_with = value
-    return ClockReading(_seconds(left), _positive(n_workers), _seconds(went_on_with))
-
-
 def _read_levels(values: Iterable[object]) -> tuple[int, ...]:
     return tuple(map(_positive, values))
 
@@ -483,7 +494,6 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "error": _text,
     "score_error": _text,
     "n_rounds": _positive,
-    "clock": _read_clock,
     "levels": _read_levels,
 }
 """How the values of an outcome are read, by their names in the file."""

@@ -10,31 +10,30 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving.execution._journal import Journal
+from sklearn_halving.execution._journal import FitKey
+from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._threads import one_blas_thread
-from sklearn_halving.execution._types import ClockReading, Job, Outcome, Result
+from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._arrays import BoolArray
-from sklearn_halving.policies._protocol import Policy, UsesTime
+from sklearn_halving.policies._protocol import Policy, TakesKnown, UsesTime
 from sklearn_halving.policies._types import Problem, Pull, Pulls
 
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
 LOOK_AHEAD = 100
-"""After a stop, the loop still replays the journal past pulls that it lacks, up to as many as it
-had outcomes at the start plus this many: the plan may be very large."""
-
-
+"""After a stop, the loop still reads known fits past so many that are not known: the plan may be
+very large."""
 MESSAGE = b"\nStopping after the running fits. Press Ctrl-C again to stop immediately.\n"
 RESULTS_MESSAGE = b"\nMaking the results first. A third Ctrl-C stops without them.\n"
 STDERR = 2
@@ -42,9 +41,16 @@ STDERR = 2
 
 @dataclass
 class PullLog:
-    """All outcomes so far. They are kept if a search ends with an exception."""
+    """All outcomes so far. They are kept if a search ends with an exception.
+
+    Parameters
+    ----------
+    places : dict of Pull to int
+        For each outcome that was known at the start, how many of these returned before it.
+    """
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
+    places: dict[Pull, int] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
 
@@ -59,6 +65,11 @@ class PullLog:
             self.outcomes = {p: o.with_metrics(self.metrics) for p, o in self.outcomes.items()}
         self.outcomes[outcome.pull] = outcome.with_metrics(self.metrics)
 
+    def in_order_of_return(self) -> list[Outcome]:
+        """Return the outcomes in the order in which they returned, in this search or before."""
+        pulls = sorted(self.outcomes, key=lambda pull: self.places.get(pull, len(self.places)))
+        return [self.outcomes[pull] for pull in pulls]
+
 
 class PullObserver:
     """Observes a pull loop. The methods do nothing; a subclass overrides those that it needs."""
@@ -67,8 +78,8 @@ class PullObserver:
         """Return scikit-learn's callback context of a pull that is about to be submitted."""
         return None
 
-    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
-        """Handle an outcome, new or from the journal; return whether to stop."""
+    def land(self, outcome: Outcome, *, is_known: bool) -> bool:
+        """Handle an outcome, new or known before; return whether to stop."""
         return False
 
     def told(self) -> None:
@@ -100,29 +111,23 @@ class ModelStore:
 
     _kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
 
-    def keep(self, result: Result) -> Outcome:
-        """Store the model of a result, if it has one; return the outcome with its levels."""
-        pull = result.outcome.pull
-        former = self._kept.pop((pull.arm, pull.repetition), Kept())
-        if result.model is None:
-            return result.outcome
-        levels = (*former.levels, pull.level)
-        self._kept[pull.arm, pull.repetition] = Kept(levels, result.model)
-        return replace(result.outcome, levels=levels)
-
-    def recall(self, outcome: Outcome) -> None:
-        """Note how the model of a pull in the journal was trained, to make it again if needed."""
+    def keep(self, outcome: Outcome, model: object) -> None:
+        """Store the model of a pull, or how to make it again, if it may be trained further."""
         pull = outcome.pull
         self._kept.pop((pull.arm, pull.repetition), None)
         if outcome.levels:
-            self._kept[pull.arm, pull.repetition] = Kept(outcome.levels)
+            self._kept[pull.arm, pull.repetition] = Kept(outcome.levels, model)
 
-    def take(self, pull: Pull) -> Kept:
-        """Return the model whose training a pull continues, and release it."""
+    def levels(self, pull: Pull) -> tuple[int, ...]:
+        """Return the levels through which the model was trained that a pull continues."""
+        return self._kept.get((pull.arm, pull.repetition), Kept()).levels
+
+    def take(self, pull: Pull) -> object:
+        """Return the model whose training a pull continues, if there is one, and release it."""
         kept = self._kept.get((pull.arm, pull.repetition), Kept())
         if kept.model is not None:
             self._kept[pull.arm, pull.repetition] = Kept(kept.levels)
-        return kept
+        return kept.model
 
     def drop(self, is_alive: BoolArray) -> None:
         """Drop the models of eliminated arms; ``is_alive`` has shape (n_arms,)."""
@@ -243,8 +248,10 @@ class PullLoop:
         first.
     observer : PullObserver, optional
         Observes the loop.
-    journal : Journal or None, default=None
-        Outcomes are written to it before they are used. Pulls in the journal are not run again.
+    known : KnownFits or None, default=None
+        Fits that are not made again. New ones are added to them before they are used.
+    known_first : sequence of pairs of Pull and FitKey, default=()
+        Known fits of the first arms that a policy that plans by time is told at the start.
     models : ModelStore, optional
         Stores models between levels.
     signals : StopSignals, optional
@@ -257,15 +264,13 @@ class PullLoop:
 
     Notes
     -----
-    The pulls of a policy that uses time are told in the order in which they returned. A replay
-    follows the order and the times in the journal.
+    The pulls of a policy that uses time are told in the order in which they returned. It is told
+    first what is known, which takes no time.
 
     Attributes
     ----------
     stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
         What stopped the loop; None while it runs, and after the policy has finished.
-    n_replayed : int
-        Number of pulls that were read from the journal.
     """
 
     policy: Policy
@@ -276,39 +281,32 @@ class PullLoop:
     problem: Problem
     window: int | None = None
     observer: PullObserver = field(default_factory=PullObserver)
-    journal: Journal | None = None
+    known: KnownFits | None = None
+    known_first: Sequence[tuple[Pull, FitKey]] = ()
     models: ModelStore = field(default_factory=ModelStore)
     signals: StopSignals = field(default_factory=StopSignals)
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
     stopped_by: str | None = field(default=None, init=False)
-    n_replayed: int = field(default=0, init=False)
-    _open: dict[Pull, None] = field(default_factory=dict, init=False)
+    _open: dict[Pull, FitKey | None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
-    _place: dict[Pull, int] = field(default_factory=dict, init=False)
-    _clocks: list[ClockReading] = field(default_factory=list, init=False)
-    _has_new: bool = field(default=False, init=False)
-    _went_on_with: float = field(default=0.0, init=False)
     _record_time: Callable[..., None] | None = field(default=None, init=False)
     _has_full_fit: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Note the order of earlier outcomes, and take the number of workers that gave them."""
+        """Note whether the policy plans by time."""
         if isinstance(self.policy, UsesTime) and self.policy.uses_time:
             self._record_time = partial(self.policy.record_time, self.state)
-        outcomes = {} if self.journal is None else self.journal.outcomes
-        self._place = {pull: place for place, pull in enumerate(outcomes)}
-        self._clocks = [o.clock for o in outcomes.values() if o.clock is not None]
-        self.window = self._clocks[0].n_workers if self._clocks else self.window
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
         try:
+            self._tell_known()
             self._run()
         except BaseException:
-            # Results that have returned by now count, although nothing is waited for, and so does
-            # the rest of the journal. Further errors must not hide the first one.
+            # Results that have returned by now count, although nothing is waited for, and so do
+            # the other known fits. Further errors must not hide the first one.
             self.stopped_by = "error"
             with suppress(Exception):
                 self.executor.stop()
@@ -319,6 +317,22 @@ class PullLoop:
             raise
         finally:
             self.signals.interrupt.makes_results = True
+
+    def _tell_known(self) -> None:
+        """Tell the policy what is known of its first arms: small levels first, as in a search."""
+        if not self.known_first or self._record_time is None:
+            return
+        policy, pulls = (
+            cast(TakesKnown, self.policy),
+            sorted(self.known_first, key=lambda p: p[0][1]),
+        )
+        outcomes = [o for pull, key in pulls if (o := self._recalled(pull, key)) is not None]
+        rewards = np.array([self.reward(outcome) for outcome in outcomes])
+        seconds = np.array([outcome.fit_seconds + outcome.score_seconds for outcome in outcomes])
+        policy.tell_known(self.state, Pulls.of(*(o.pull for o in outcomes)), rewards, seconds)
+        self._record_time(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
+        if self.ensure is not None:
+            self.ensure(max(pull.arm for pull, _ in pulls))
 
     def _run(self) -> None:
         while True:
@@ -347,24 +361,9 @@ class PullLoop:
         with nullcontext() if self.executor.uses_threads else one_blas_thread():
             self._tell()
             is_finished = self.policy.is_finished(self.state)
-            if is_finished and self._resumes():
-                is_finished = self.policy.is_finished(self.state)
             if not is_finished:
                 self._ask()
         return is_finished
-
-    def _resumes(self) -> bool:
-        """Tell a policy that has used up the time of a session about that of the next one."""
-        if self._record_time is None or self._has_new or not self.n_replayed:
-            return False
-        left, self.window = self.signals.deadline - time.monotonic(), self.n_workers
-        if self.n_replayed < len(self._clocks):  # the next one is in the journal, too
-            clock = self._clocks[self.n_replayed]
-            left, self.window = clock.went_on_with, clock.n_workers
-        else:
-            self._has_new, self._went_on_with = True, left
-        self._record_time(None, 0.0, left, self.window)
-        return True
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
@@ -386,12 +385,12 @@ class PullLoop:
         return bool(results) or not is_stopped
 
     def _reads_on(self) -> bool:
-        """Read outcomes in the journal after a stop; return whether there were any."""
-        n_replayed = self.n_replayed
-        while self.n_replayed == n_replayed and self._may_ask and self._room() > 0:
+        """Read known outcomes after a stop; return whether there were any."""
+        n_read = len(self.log.places)
+        while len(self.log.places) == n_read and self._may_ask and self._room() > 0:
             self._tell()
             self._ask()
-        return self.n_replayed > n_replayed
+        return len(self.log.places) > n_read
 
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
@@ -404,8 +403,8 @@ class PullLoop:
     def _ask(self) -> None:
         """Ask for pulls until there is no room or the policy needs rewards first.
 
-        After a stop, ask once, for outcomes in the journal. They are told before further ones are
-        asked for, which may depend on them.
+        After a stop, ask once, for known outcomes. They are told before further ones are asked
+        for, which may depend on them.
         """
         while self._may_ask and (room := self._room()) > 0:
             n_open = len(self._open)
@@ -422,11 +421,12 @@ class PullLoop:
         is_stopped = self.stopped_by is not None
         if self.window is not None:
             most = self.window - len(self._open)
-        elif is_stopped:  # pulls that are not in the journal may come before those that are
-            most = len(self._place) + LOOK_AHEAD - (len(self._open) - len(self._landed))
+        elif is_stopped:  # pulls that are not known may come before those that are
+            most = LOOK_AHEAD - (len(self._open) - len(self._landed))
         else:
             most = self.executor.room
-        return min(most, len(self._place) - self.n_replayed) if is_stopped else most
+        n_known = 0 if self.known is None else len(self.known.outcomes) - len(self.log.places)
+        return min(most, n_known) if is_stopped else most
 
     def _open_pull(self, pull: Pull) -> None:
         self.problem.check(self.policy, pull)
@@ -435,39 +435,44 @@ class PullLoop:
             raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
         if self.ensure is not None:
             self.ensure(pull.arm)
-        self._open[pull] = None
-        if self.journal is not None and pull in self.journal.outcomes:
-            outcome = self.journal.outcomes[pull]
-            self.n_replayed += 1
-            self.models.recall(outcome)
-            self.log.record(outcome)
-            self._take_in(outcome, is_replayed=True)
+        levels, key = self.models.levels(pull), None
+        if self.known is not None:
+            key = self.known.key(pull, levels)
+        self._open[pull] = key
+        if key is not None and (outcome := self._recalled(pull, key)) is not None:
+            self._landed[pull] = outcome
         elif not self._is_stopped():
             context = self.observer.context_of(pull)
-            levels, model = self.models.take(pull)
+            model = self.models.take(pull)
             keep_model = pull.level < self.problem.max_level
             self.executor.submit(Job(pull, model, levels, keep_model, context))
 
+    def _recalled(self, pull: Pull, key: FitKey) -> Outcome | None:
+        """Return the known outcome of a pull as that of this search; None if it is not known."""
+        outcome = None if self.known is None else self.known.find(pull, key)
+        if self.known is not None and outcome is not None:
+            self.log.places[pull] = self.known.place(key)
+            self.log.record(outcome)
+            self.models.keep(outcome, None)
+            self._take_in(outcome, is_known=True)
+        return outcome
+
     def _land(self, result: Result) -> None:
-        if self._record_time is not None and result.outcome.clock is None:
-            self._has_new = True
-            left = self.signals.deadline - time.monotonic()
-            clock = ClockReading(left, self.n_workers, self._went_on_with)
-            result = result._replace(outcome=replace(result.outcome, clock=clock))
-        self.log.record(result.outcome)  # first, so that it counts whatever happens next
+        outcome = result.outcome
+        self.log.record(outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:
             self.log.lost_models.append(result.lost)
-        outcome = self.models.keep(result)
-        if self.journal is not None:
-            self.journal.append(outcome)
-        self._take_in(result.outcome, is_replayed=False)
+        if self.known is not None and (key := self._open[outcome.pull]) is not None:
+            self.known.keep(key, outcome)
+        self.models.keep(outcome, result.model)
+        self._landed[outcome.pull] = outcome
+        self._take_in(outcome, is_known=False)
         self.signals.is_called_off |= result.stop
 
-    def _take_in(self, outcome: Outcome, *, is_replayed: bool) -> None:
-        self._landed[outcome.pull] = outcome
+    def _take_in(self, outcome: Outcome, *, is_known: bool) -> None:
         is_full = outcome.pull.level == self.problem.max_level
         self._has_full_fit |= is_full and outcome.error is None
-        self.signals.is_called_off |= self.observer.land(outcome, is_replayed=is_replayed)
+        self.signals.is_called_off |= self.observer.land(outcome, is_known=is_known)
 
     def _must_wait(self) -> bool:
         if self.policy.order_free:
@@ -494,19 +499,18 @@ class PullLoop:
 
     def _first_to_tell(self) -> Pull:
         """Return the pull that is told next if the order matters: by default, the oldest."""
-        if self._record_time is not None and self._landed:
-            return min(self._landed, key=lambda pull: self._place.get(pull, len(self._place)))
-        return next(iter(self._open))
+        in_order = self._landed if self._record_time is not None and self._landed else self._open
+        return next(iter(in_order))
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
         rewards = np.array([self.reward(outcome) for outcome in outcomes])
         for outcome in outcomes:
             del self._open[outcome.pull]
-            if self._record_time is not None and outcome.clock is not None:
-                self.window = outcome.clock.n_workers
+            if self._record_time is not None:
                 seconds = outcome.fit_seconds + outcome.score_seconds
-                self._record_time(outcome.pull, seconds, outcome.clock.left, self.window)
+                left = self.signals.deadline - time.monotonic()
+                self._record_time(outcome.pull, seconds, left, self.n_workers)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self.observer.told()
         self._may_ask = True

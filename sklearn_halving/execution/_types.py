@@ -224,25 +224,6 @@ Folds = ListedFolds | StreamedFolds
 Scores = float | dict[str, float]
 
 
-class ClockReading(NamedTuple):
-    """What is known of the time budget when a pull returns.
-
-    Parameters
-    ----------
-    left : float
-        The seconds that were left.
-    n_workers : int
-        The number of workers of the session.
-    went_on_with : float
-        The seconds that were left when the policy went on after an earlier session; 0 if it
-        did not.
-    """
-
-    left: float
-    n_workers: int
-    went_on_with: float
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a pull.
@@ -259,8 +240,6 @@ class Outcome:
         The traceback if the fit succeeded and a scorer failed.
     n_rounds : int or None
         The number of boosting rounds if training stopped early on rows that were held out.
-    clock : ClockReading or None
-        The time budget when the pull returned, if the policy plans by it; else None.
     levels : tuple[int, ...]
         The levels to which the model was trained, if it can be trained further; else empty.
     """
@@ -281,7 +260,6 @@ class Outcome:
     error: str | None = None
     score_error: str | None = None
     n_rounds: int | None = None
-    clock: ClockReading | None = None
     levels: tuple[int, ...] = ()
 
     @property

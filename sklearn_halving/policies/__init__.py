@@ -30,8 +30,8 @@ A policy of your own
 Types of the interface between a policy and its caller
     `Policy`, `BasePolicy`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`
 Types of what only some policies can do
-    `GrowsArms`, `ChoosesPoints`, `UsesTime`, `PlaysLevels`, `PlaysStages`, `Believes`,
-    `Guarantees`, `StopsEarly`, `ScoresAtLevel`
+    `GrowsArms`, `ChoosesPoints`, `UsesTime`, `TakesKnown`, `PlaysLevels`, `PlaysStages`,
+    `Believes`, `Guarantees`, `StopsEarly`, `ScoresAtLevel`
 """
 
 from sklearn_halving.policies._bayes_gap import BayesGap
@@ -57,6 +57,7 @@ from sklearn_halving.policies._protocol import (
     PlaysStages,
     Policy,
     StopsEarly,
+    TakesKnown,
     UsesTime,
 )
 from sklearn_halving.policies._races import (
@@ -108,4 +109,4 @@ __all__ += ["BernsteinRace", "BernsteinStopping", "ExponentialGapElimination", "
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "Problem", "Pull", "Pulls"]
 __all__ += ["Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"]
 __all__ += ["Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"]
-__all__ += ["SimplePolicy", "StopsEarly", "UsesTime"]
+__all__ += ["SimplePolicy", "StopsEarly", "TakesKnown", "UsesTime"]

@@ -11,8 +11,9 @@ from typing import ClassVar, cast
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
+from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
-from sklearn_halving.policies._types import NO_ARM, Problem, Pull, ScoresAtLevel
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._leaderboard import Leaderboard
@@ -154,6 +155,12 @@ class BudgetedRace(SeparateGames):
             if isinstance(costs, TimeCosts):
                 costs.record(pull, seconds, left, n_workers)
 
+    def tell_known(
+        self, state: SeparateState, pulls: Pulls, rewards: FloatArray, seconds: FloatArray
+    ) -> None:
+        """Take in rewards of the first arms before the first `ask`, if the budget is a time."""
+        cast(RaceGame, state.games[0]).tell_known(list(pulls.each()), rewards, seconds)
+
     def arms_wanted(self, state: SeparateState) -> Sequence[range]:
         """Return the groups of arms that were created so far, in the order of their creation."""
         return cast(RaceGame, state.games[0]).loops
@@ -231,6 +238,18 @@ class RaceGame:
         elif self.low and is_first and len(self.full) == 1 and arm not in self.screened:
             self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
 
+    def tell_known(self, pulls: list[Pull], rewards: FloatArray, seconds: FloatArray) -> None:
+        """Take in rewards of earlier races, as if they had been a part of this one."""
+        self.loops.append(range(1 + max(pull.arm for pull in pulls)))
+        for pull, reward, time in zip(pulls, rewards.tolist(), seconds.tolist(), strict=True):
+            self.in_flight[pull] = None
+            self.costs.open(pull, is_again=pull.arm in self.full)
+            cast(TimeCosts, self.costs).learn(pull, time)
+            self.tell(pull, reward)
+        known = self.failed.union(self.full, self.screened, *self.doubtful.values())
+        rest = (arm for arm in self.loops[0] if arm not in known)
+        self._queue.extend(Pull(arm, self.top, self.first) for arm in rest)
+
     @property
     def is_finished(self) -> bool:
         """Whether no pull is in flight, and none would end in time or change anything."""
@@ -259,6 +278,7 @@ class RaceGame:
 
     def _take_reward(self, arm: int, split: int, reward: float) -> None:
         self.full.setdefault(arm, {})[split] = reward
+        self._pool.discard(arm)
         self.scored.add(split)
         self._fail(self.doubtful.pop(split, set()))
         if self.first not in self.scored:

@@ -19,8 +19,8 @@ class Policy(Protocol):
     than every number. All members of this protocol are required. `BasePolicy` has a `plan`.
 
     What only some policies can do is in protocols of its own: `GrowsArms`, `ChoosesPoints`,
-    `UsesTime`, `PlaysLevels`, `PlaysStages`, `Believes`, `Guarantees` and `StopsEarly`. A class
-    that has their methods need not inherit from them.
+    `UsesTime`, `TakesKnown`, `PlaysLevels`, `PlaysStages`, `Believes`, `Guarantees` and
+    `StopsEarly`. A class that has their methods need not inherit from them.
 
     Examples
     --------
@@ -127,6 +127,26 @@ class UsesTime(Protocol):
         """Take in the seconds of a pull before it is told, and those of the budget that are left.
 
         With None in place of a pull, only the time that is left has changed.
+        """
+
+
+@runtime_checkable
+class TakesKnown(Protocol):
+    """A policy that can start from rewards of earlier searches.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import BudgetedRace, TakesKnown, UCB1
+    >>> isinstance(BudgetedRace(), TakesKnown), isinstance(UCB1(60), TakesKnown)
+    (True, False)
+    """
+
+    def tell_known(
+        self, state: Any, pulls: Pulls, rewards: FloatArray, seconds: FloatArray
+    ) -> None:
+        """Take in, before the first `ask`, rewards of the first arms and the times of their pulls.
+
+        They are no part of the budget.
         """
 
 

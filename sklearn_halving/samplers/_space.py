@@ -195,6 +195,13 @@ class Choices(Dimension):
     def _place_of(self) -> dict[str, int]:
         return {value_digest(value): place for place, value in enumerate(self.values)}
 
+    @property
+    def by_digest(self) -> dict[str, object]:
+        """The values by their digests; empty for a range, whose values are plain."""
+        if isinstance(self.values, range):
+            return {}
+        return {digest: self.values[place] for digest, place in self._place_of.items()}
+
     def coordinate_of(self, value: Any) -> float:
         """Return the centre of the cell of a value; NaN if it is not in the list."""
         if isinstance(self.values, range):  # may be too long to be listed

@@ -106,7 +106,11 @@ class AdaptiveSearchCV(BaseSearch):
         Candidates that are tried first. Within a budget, your estimator as it is comes before
         them, unless the list is empty.
     checkpoint : str, path-like or None, default=None
-        File to which every fit is written. The same search on the same data resumes from it.
+        File to which every fit is written. Searches with the same data, estimator, scoring and
+        seed make only the fits that it lacks.
+    warm_start : bool, default=False
+        Whether `fit` uses the fits of the calls before, as with a checkpoint, for example with a
+        larger budget or another space. Data, estimator, scoring and seed must stay.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
@@ -207,7 +211,7 @@ class AdaptiveSearchCV(BaseSearch):
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
         | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
-        | {"min_resources": AMOUNT}
+        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
     )
 
     def __init__(
@@ -231,6 +235,7 @@ class AdaptiveSearchCV(BaseSearch):
         fits_in_flight: int | None = None,
         initial_candidates: Sequence[t.Params] | None = None,
         checkpoint: t.FilePath | None = None,
+        warm_start: bool = False,
         fit_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
         error_score: float | Literal["raise"] = np.nan,

@@ -143,7 +143,8 @@ class BanditSearchCV(BaseSearch):
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is.
     checkpoint : str, path-like or None, default=None
-        File to which every fit is written. The same search on the same data resumes from it.
+        File to which every fit is written. Searches with the same data, estimator, scoring and
+        seed make only the fits that it lacks.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None

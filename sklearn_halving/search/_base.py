@@ -140,9 +140,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             )
             run = self._prepare(inputs)
             inputs.seeds.advance()
-            task = self._make_task(run, callbacks)
-            checkpoint.begin(self, task, run.plan)
-            run.begin(task, checkpoint, began + seconds, budget_text(self.time_budget))
+            task = self._make_task(run, callbacks, seeds_all=checkpoint.store is not None)
+            known = checkpoint.begin(self, task, limits)
+            run.begin(task, known, began + seconds, budget_text(self.time_budget))
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
@@ -263,8 +263,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         check_rungs(self.estimator, setup, candidates)
         return Run(setup, policy, plan, candidates, source)
 
-    def _make_task(self, run: Run, callbacks: CallbackTree | None = None) -> EvaluationTask:
-        """Return all that the workers get."""
+    def _make_task(
+        self, run: Run, callbacks: CallbackTree | None = None, *, seeds_all: bool = False
+    ) -> EvaluationTask:
+        """Return all that the workers get; with `seeds_all`, also without a `random_state`."""
         setup, inputs = run.setup, run.setup.inputs
         # If the resource is time, it includes the steps of each fit.
         caches = type(self.estimator) is Pipeline and not isinstance(setup.resource, FitTime)
@@ -283,7 +285,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             verbose=int(self.verbose),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
-            seed=None if self.random_state is None else inputs.seeds.root,
+            seed=inputs.seeds.root if seeds_all or self.random_state is not None else None,
             config=get_config(),
             caller=self if callbacks is not None and callbacks.is_watched else None,
             held_out=setup.splits.held_out,
@@ -304,7 +306,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             callbacks,
             int(self.verbose),
             deadline=run.deadline,
-            n_in_checkpoint=len(run.earlier),
+            n_known=0 if run.known is None else len(run.known.outcomes),
         )
         progress.begin()
         with (
@@ -323,7 +325,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 problem=run.plan.problem,
                 window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
                 observer=progress,
-                journal=run.checkpoint.journal,
+                known=run.known,
+                known_first=run.known_first,
                 signals=StopSignals(run.deadline, interrupt),
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
                 n_workers=run.n_workers,
@@ -495,15 +498,20 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return False
         if self.refit and not hasattr(self, "best_estimator_"):
             stopped_by, name = getattr(self, "stopped_by_", ""), type(self).__name__
-            has_choice, has_journal = hasattr(self, "best_params_"), self.checkpoint is not None
-            message = failures.no_refit_message(name, stopped_by, has_choice, has_journal)
+            has_choice, goes_on = hasattr(self, "best_params_"), self._keeps_fits
+            message = failures.no_refit_message(name, stopped_by, has_choice, goes_on)
             raise NotFittedError(message)
         return True
+
+    @property
+    def _keeps_fits(self) -> bool:
+        """Whether a further call of `fit` goes on with the fits of this one."""
+        return self.checkpoint is not None or getattr(self, "warm_start", False)
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
-        if isinstance(error, ConnectionError) and self.checkpoint is not None:
+        if isinstance(error, ConnectionError) and self._keeps_fits:
             error.add_note(failures.RESUME)  # the cluster was lost
         try:
             self._tabulate(run)

@@ -133,7 +133,11 @@ class HyperbandSearchCV(BaseSearch):
         Candidates that are always tried, such as ``{}`` for the estimator as it is. They start in
         the widest bracket, as far as they fit into it.
     checkpoint : str, path-like or None, default=None
-        File to which every fit is written. The same search on the same data resumes from it.
+        File to which every fit is written. Searches with the same data, estimator, scoring and
+        seed make only the fits that it lacks.
+    warm_start : bool, default=False
+        Whether `fit` uses the fits of the calls before, as with a checkpoint, for example with a
+        larger budget or another space. Data, estimator, scoring and seed must stay.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
@@ -230,7 +234,7 @@ class HyperbandSearchCV(BaseSearch):
         SharedParameters._parameter_constraints
         | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
         | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
-        | {"min_resources": AMOUNT}
+        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
     )
 
     def __init__(
@@ -254,6 +258,7 @@ class HyperbandSearchCV(BaseSearch):
         max_resources: float | str | None = None,
         initial_candidates: Sequence[t.Params] | None = None,
         checkpoint: t.FilePath | None = None,
+        warm_start: bool = False,
         fit_timeout: float | str | None = None,
         memory_limit: int | str | None = None,
         error_score: float | Literal["raise"] = np.nan,
@@ -402,7 +407,8 @@ class VarianceHalvingSearchCV(BaseSearch):
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is.
     checkpoint : str, path-like or None, default=None
-        File to which every fit is written. The same search on the same data resumes from it.
+        File to which every fit is written. Searches with the same data, estimator, scoring and
+        seed make only the fits that it lacks.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
@@ -646,7 +652,8 @@ class BayesGapSearchCV(BaseSearch):
     initial_candidates : list of dict or None, default=None
         Candidates that are always tried, such as ``{}`` for the estimator as it is.
     checkpoint : str, path-like or None, default=None
-        File to which every fit is written. The same search on the same data resumes from it.
+        File to which every fit is written. Searches with the same data, estimator, scoring and
+        seed make only the fits that it lacks.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None

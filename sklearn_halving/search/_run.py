@@ -14,6 +14,8 @@ import numpy as np
 from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._journal import FitKey
+from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import IntArray
@@ -22,14 +24,14 @@ from sklearn_halving.policies._protocol import (
     PlaysStages,
     Policy,
     StopsEarly,
+    TakesKnown,
 )
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
-from sklearn_halving.search.preparing._candidates import Source
-from sklearn_halving.search.preparing._checkpoint import Checkpoint
+from sklearn_halving.search.preparing._candidates import CandidateSource, Source
 from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
@@ -100,8 +102,10 @@ class Run:
         Time of ``time.monotonic`` at the start of the search.
     n_workers : int
         Number of workers of the backend.
-    earlier : frozenset[Pull]
-        The pulls of earlier sessions, which were in the journal at the start.
+    known : KnownFits or None
+        The fits that are not made again, if there is a checkpoint or a warm start.
+    known_first : list of pairs of Pull and FitKey
+        What a policy that plans by time is told of them at the start.
     """
 
     setup: Setup
@@ -111,14 +115,14 @@ class Run:
     source: Source | None
     state: Any = field(init=False)
     task: EvaluationTask = field(init=False)
-    checkpoint: Checkpoint = field(init=False)
     deadline: float = inf
     budget: str = ""
     log: RunLog = field(init=False)
     stopped_by: str = "policy"
     began: float = field(default_factory=time.monotonic)
     n_workers: int = 1
-    earlier: frozenset[Pull] = field(init=False)
+    known: KnownFits | None = None
+    known_first: list[tuple[Pull, FitKey]] = field(default_factory=list)
 
     def start(self) -> None:
         """Start the policy; raise if its parameters do not suit the search."""
@@ -131,13 +135,16 @@ class Run:
             self.source.policy, self.source.state = self.policy, self.state
 
     def begin(
-        self, task: EvaluationTask, checkpoint: Checkpoint, deadline: float, budget: str
+        self, task: EvaluationTask, known: KnownFits | None, deadline: float, budget: str
     ) -> None:
         """Start the policy, and open the log, which knows its stages."""
-        self.task, self.checkpoint, self.deadline, self.budget = task, checkpoint, deadline, budget
+        self.task, self.known, self.deadline, self.budget = task, known, deadline, budget
         self.start()
-        journal, policy = checkpoint.journal, self.policy
-        self.earlier = frozenset() if journal is None else frozenset(journal.outcomes)
+        policy, source, problem = self.policy, self.source, self.plan.problem
+        takes_known = self.plan.uses_time and isinstance(policy, TakesKnown)
+        if known is not None and takes_known and isinstance(source, CandidateSource):
+            has_own = self.setup.space.has_own
+            self.known_first = source.start_with(known, problem, has_own=has_own)
         stage = partial(policy.stage, self.state) if isinstance(policy, PlaysStages) else None
         self.log = RunLog(stage=stage)
 
@@ -171,8 +178,8 @@ class Run:
 
     def stopped_message(self) -> str:
         """Return what a search did before it was stopped, and what it did not do."""
-        has_checkpoint = self.checkpoint.journal is not None
-        return stopped_message(self.task, self.outcomes, self.ended_by, has_checkpoint)
+        goes_on = self.known is not None
+        return stopped_message(self.task, self.outcomes, self.ended_by, goes_on)
 
     @cached_property
     def outcomes(self) -> list[Outcome]:

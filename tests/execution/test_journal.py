@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from scripts import ROOT
 from sklearn_halving.execution import _journal
 from sklearn_halving.execution._journal import (
+    FitKey,
     Journal,
     JournalError,
     Session,
@@ -30,7 +31,9 @@ from sklearn_halving.execution._journal import (
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import Pull
 
-SESSION = Session({"factor": 3, "X": "ab" * 16, "scoring": None}, {"numpy": "2"}, 4, "cd" * 16)
+FIELDS = {"error_score": 3, "X": "ab" * 16, "scoring": None}
+SESSION = Session(FIELDS, 5, {"numpy": "2"}, {"seconds": 1.5, "bytes": None})
+PARAMS = {"C": 0.1, "kernel": "rbf", "model": {"digest": "ef" * 16}, "depth": None, "p": True}
 
 
 def record(arm=0, test=0.5, train=None, error=None, levels=()):
@@ -49,17 +52,26 @@ def record(arm=0, test=0.5, train=None, error=None, levels=()):
     )
 
 
+def append(journal, outcome):
+    key = FitKey(f"{outcome.pull.arm:032x}", f"{outcome.pull.repetition:032x}")
+    journal.append(key, PARAMS, outcome)
+
+
 def written(path, *records, session=SESSION):
     with Journal(path) as journal:
         journal.begin(session)
         for one in records:
-            journal.append(one)
+            append(journal, one)
     return path
 
 
 def reread(path):
+    """Return the sessions, and the outcomes by their pulls."""
     with Journal(path) as journal:
-        return list(journal.sessions), dict(journal.outcomes)
+        assert all(params == PARAMS for params in journal.params.values())
+        outcomes = {outcome.pull: outcome for outcome in journal.outcomes.values()}
+        assert len(outcomes) == len(journal.outcomes)
+        return list(journal.sessions), outcomes
 
 
 # ------------------------------------------------------------------------ there and back
@@ -107,7 +119,7 @@ def test_cut_at_any_byte_it_opens_with_what_is_whole_and_goes_on(tmp_path):
             if not journal.sessions:
                 journal.begin(SESSION)
             for arm in range(len(journal.outcomes), 5):
-                journal.append(record(arm))
+                append(journal, record(arm))
         assert path.read_bytes() == whole, "nothing of the torn line is left"
 
 
@@ -191,14 +203,22 @@ def add_signed(path: Path, text: str) -> None:
 
 
 PULL = '"test":1,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
-WHOLE = f'"pull":[0,1,0],{PULL},"previous_level":0,"error":"E"'
+KEY = '"candidate":"a","fit":"b","params":{"C":1}'
+WHOLE = f'{KEY},"pull":[0,1,0],{PULL},"previous_level":0,"error":"E"'
 FORGED = [
     '{"pull":[0,1,0]',
     '{"pull":[0,1]',
     "1",
-    '{"session":{"fields":[],"versions":{},"n_candidates":1,"candidates":"","seed":null}',
-    '{"session":{"fields":{"a":[]},"versions":{},"n_candidates":1,"candidates":"","seed":"1"}',
-    '{"journal":"sklearn_halving","format":1,"session":{}',
+    '{"session":{"fields":[],"versions":{},"limits":{},"seed":1}',
+    '{"session":{"fields":{"a":[]},"versions":{},"limits":{},"seed":1}',
+    '{"session":{"fields":{},"versions":{},"limits":{"seconds":"1"},"seed":1}',
+    '{"session":{"fields":{},"versions":{},"limits":{},"seed":null}',
+    '{"journal":"sklearn_halving","format":2,"session":{}',
+    "{" + WHOLE.replace('"a"', "1"),
+    "{" + WHOLE.replace('"fit":"b",', ""),
+    "{" + WHOLE.replace('{"C":1}', '{"C":[1]}'),
+    "{" + WHOLE.replace('{"C":1}', '{"C":{"digest":1}}'),
+    "{" + WHOLE.replace('{"C":1}', "[]"),
     "{" + WHOLE.replace("[0,1,0]", "[-1,1,0]"),
     "{" + WHOLE.replace("[0,1,0]", "[0,0,0]"),
     "{" + WHOLE.replace("[0,1,0]", "[true,1,0]"),
@@ -224,18 +244,16 @@ def test_forged_lines_are_one_clear_error(tmp_path, line):
         reread(path)
 
 
-def test_a_pull_that_is_there_twice_is_an_error(tmp_path):
-    path = written(tmp_path / "j", record(1))
-    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[1])
-    with pytest.raises(JournalError, match="a second time"):
-        reread(path)
+def test_of_a_fit_that_was_made_again_the_last_line_counts(tmp_path):
+    path = written(tmp_path / "j", record(1, 0.1), record(2), record(1, 0.3))
+    assert [one.test_scores for one in reread(path)[1].values()] == [0.3, 0.5]
 
 
 def test_another_format_is_an_error_that_says_so(tmp_path):
     path = written(tmp_path / "j")
-    body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":1', b'"format":2')
+    body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":2', b'"format":1')
     path.write_bytes(signed(body))
-    with pytest.raises(JournalError, match="format 2"):
+    with pytest.raises(JournalError, match="format 1"):
         reread(path)
 
 
@@ -278,22 +296,22 @@ def test_mutated_journals_give_documented_errors_or_true_lines(tmp_path, is_sign
                 changed += signed(body, header)
                 header = header or checksum_of(changed)
         try:
-            read, end, _ = read_lines(io.BytesIO(changed))
+            read, _, end, _ = read_lines(io.BytesIO(changed))
         except JournalError:
             n_errors += 1
             continue
         n_read += 1
-        again, whole_end, damaged = read_lines(io.BytesIO(changed[:end]))
+        again, _, whole_end, damaged = read_lines(io.BytesIO(changed[:end]))
         assert (repr(again), whole_end, damaged) == (repr(read), end, 0)
         if not is_signed:
-            assert all(repr(true[pull]) == repr(known) for pull, known in read.outcomes.items())
+            assert all(repr(true[one.pull]) == repr(one) for one in read.outcomes.values())
     assert n_errors > 500
     assert n_read > 50
 
 
 # ------------------------------------------------------------------------- another journal
 
-OTHER_SEED = Session(SESSION.fields | {"random_state": 1}, {"numpy": "2"}, 4, "cd" * 16)
+OTHER_SEED = Session(FIELDS, 6)
 
 
 def test_a_line_of_another_search_is_not_taken(tmp_path):
@@ -317,7 +335,7 @@ def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, 
     monkeypatch.setattr(_journal, "SYNC_SECONDS", 0.0)
     with Journal(path) as journal:
         journal.begin(SESSION)
-        journal.append(record(0))
+        append(journal, record(0))
         if event == "moved":
             path.rename(tmp_path / "k")
         elif event == "cut":
@@ -327,8 +345,8 @@ def test_a_journal_that_is_gone_from_its_place_is_noticed_once(tmp_path, event, 
         if event == "replaced":
             path.write_bytes(b"")
         with pytest.warns(UserWarning, match=f"{path} was deleted, moved, cut or replaced"):
-            journal.append(record(1))
-        journal.append(record(2))  # another warning would be an error
+            append(journal, record(1))
+        append(journal, record(2))  # another warning would be an error
     if event == "moved":
         assert len(reread(tmp_path / "k")[1]) == 3
 
@@ -344,7 +362,7 @@ def test_a_full_disk_names_the_checkpoint_and_keeps_its_fits(tmp_path):
         with Journal(path) as journal:
             resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, before[1]))
             with pytest.raises(OSError, match="File too large") as info:
-                journal.append(record(1))
+                append(journal, record(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,8 @@ from joblib import cpu_count, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._journal import Journal, Session
+from sklearn_halving.execution._journal import FitStore
+from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
@@ -27,7 +27,7 @@ class Spy(PullObserver):
 
     look: Callable[[Pull], None]
 
-    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+    def land(self, outcome: Outcome, *, is_known: bool) -> bool:
         self.look(outcome.pull)
         return False
 
@@ -35,8 +35,8 @@ class Spy(PullObserver):
 class Broken(PullObserver):
     """Raises an error at the first outcome that is not from the journal."""
 
-    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
-        if not is_replayed:
+    def land(self, outcome: Outcome, *, is_known: bool) -> bool:
+        if not is_known:
             raise ZeroDivisionError
         return False
 
@@ -55,7 +55,7 @@ def run(
     max_level: int = 9,
     watch: Callable[[PullLoop, Pull], None] | None = None,
     log: PullLog | None = None,
-    journal: Journal | None = None,
+    known: KnownFits | None = None,
     observer: PullObserver | None = None,
 ) -> tuple[Any, PullLog]:
     """Play a policy against real workers; return its last state and the log."""
@@ -76,7 +76,7 @@ def run(
             log=log,
             problem=problem,
             window=window,
-            journal=journal,
+            known=known,
             observer=observer or PullObserver(),
         )
         if watch is not None:
@@ -362,18 +362,17 @@ def test_an_exception_of_the_scorer_leaves_what_came_before_in_the_log(
         assert "fails_for_negative_quality" in info.value.__notes__[0]
 
 
-def test_after_an_error_outside_of_the_fits_the_rest_of_the_journal_is_read(
-    tmp_path: Path,
-) -> None:
+def test_after_an_error_outside_of_the_fits_the_other_known_fits_count() -> None:
     task = hyperband_task(Known())
     _, whole = run(Hyperband(), task)
     of_later_brackets = [o for pull, o in whole.outcomes.items() if pull.arm >= 9]
     assert len({outcome.pull.level for outcome in of_later_brackets}) > 1
     log = PullLog()
-    with Journal(tmp_path / "j") as journal:
-        journal.begin(Session({}, {}, 17, ""))
-        for outcome in of_later_brackets:
-            journal.append(outcome)
-        with pytest.raises(ZeroDivisionError):
-            run(Hyperband(), task, log=log, journal=journal, observer=Broken())
+    store = FitStore()
+    for outcome in of_later_brackets:
+        known = KnownFits(task, store, {})
+        known.keep(known.key(outcome.pull, ()), outcome)
+    known = KnownFits(task, store, store.outcomes)
+    with pytest.raises(ZeroDivisionError):
+        run(Hyperband(), task, log=log, known=known, observer=Broken())
     assert log.outcomes.keys() >= {outcome.pull for outcome in of_later_brackets}

@@ -189,24 +189,16 @@ def test_each_session_goes_on_where_the_one_before_ended(tmp_path):
     values = dict(zip(*map(search.cv_results_.get, ("candidate", "param_value")), strict=True))
     scores, candidates = search.history_["test_score"], search.history_["candidate"]
     assert scores.tolist() == pytest.approx(candidates.map(values).tolist(), abs=0.0101)
-    with pytest.raises(ValueError, match="refit"):
-        search.set_params(refit=False).fit(X, Y)
 
 
-def test_a_journal_of_a_budget_of_fits_is_refused(tmp_path):
+def test_the_time_of_a_call_starts_from_what_is_known(tmp_path):
     own = {"checkpoint": tmp_path / "journal", "cv": 3}
-    search_of(Timed(seconds=0), time_budget=None, n_fits=9, **own).fit(X, Y)
-    with pytest.raises(ValueError, match="n_fits") as caught:
-        search_of(Timed(seconds=0), **own).fit(X, Y)
-    assert "refit (" not in str(caught.value)  # it is the same in both
-
-
-def test_a_journal_of_another_metric_is_refused(tmp_path):
-    """Candidates are proposed from its scores."""
-    metrics = {"scoring": ["accuracy", "balanced_accuracy"], "refit": "accuracy"}
-    search = search_of(checkpoint=tmp_path / "journal", **metrics).fit(X, Y)
-    with pytest.raises(ValueError, match="refit"):
-        search.set_params(refit="balanced_accuracy").fit(X, Y)
+    first = search_of(Timed(seconds=0), time_budget=None, n_fits=9, **own).fit(X, Y)
+    second = search_of(Timed(seconds=0), time_budget=0.5, **own).fit(X, Y)
+    known = second.history_.head(9)
+    assert known["test_score"].tolist() == first.history_["test_score"].tolist()
+    assert second.n_fits_ > 9
+    assert second.cv_results_["params"][0] == {"value": Timed().value}, "your own model is first"
 
 
 def test_the_plan_says_what_the_time_decides():

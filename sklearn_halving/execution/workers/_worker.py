@@ -259,4 +259,5 @@ def _evaluate_remotely(task: EvaluationTask, job: Job) -> Result:
     try:
         return result._replace(model=cloudpickle.dumps(result.model))
     except Exception as error:  # noqa: BLE001 - as above
-        return result._replace(model=None, lost=f"{type(error).__name__}: {error}")
+        outcome = replace(result.outcome, levels=())
+        return Result(outcome, stop=result.stop, lost=f"{type(error).__name__}: {error}")

@@ -121,12 +121,13 @@ class TimeCosts:
     def record(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
         """Take in the time of a pull that is told next."""
         if self.budget == inf:
-            self.budget = left + seconds
-        elif left > self.left:  # another session
-            self.budget += left - self.left
+            self.budget = left + seconds + self.total / n_workers
         self.left, self.n_workers = left, n_workers
-        if pull is None:
-            return
+        if pull is not None:
+            self.learn(pull, seconds)
+
+    def learn(self, pull: Pull, seconds: float) -> None:
+        """Take in the time of a pull, of this race or of an earlier one."""
         if pull.level < self.top:
             self.screening[pull.arm] = seconds
             self.of_screening.add(seconds)

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving.execution._journal import FitKey
+from sklearn_halving.execution._known_fits import KnownFits, candidate_digest, found_params
 from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
+from sklearn_halving.policies._types import Problem, Pull
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Sampler, Space, Told
+from sklearn_halving.samplers._space import Choices
 from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
@@ -140,6 +145,35 @@ class CandidateSource:
             self.told.add(params)
         self.n_groups += 1
         return [*first, *made]
+
+    def start_with(
+        self, known: KnownFits, problem: Problem, *, has_own: bool
+    ) -> list[tuple[Pull, FitKey]]:
+        """Put known candidates of the space before the other initial ones, but after the own one.
+
+        Returns
+        -------
+        pulls : list of pairs of Pull and FitKey
+            What is known of them.
+        """
+        space, fits = self.told.space, known.by_candidate(problem)
+        listed = [each for each in space.dimensions if isinstance(each, Choices)]
+        values = {each.name: each.by_digest for each in listed}
+        initial = {candidate_digest(params): params for params in self.initial}
+        own = next(iter(initial), None) if has_own else None
+        first = {digest: p for digest, p in initial.items() if digest == own or digest in fits}
+        for digest in fits:
+            params = found_params(known.store.params[digest], values)
+            is_inside = params is not None and space.point_of(params) is not None
+            if params is not None and is_inside and candidate_digest(params) == digest:
+                first.setdefault(digest, params)
+        first = dict(islice(first.items(), problem.n_arms))
+        self.initial = [*first.values(), *(p for d, p in initial.items() if d not in first)]
+        return [
+            (Pull(arm, level, repetition), key)
+            for arm, digest in enumerate(first)
+            for level, repetition, key in fits.get(digest, ())
+        ]
 
     def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         if n == 0:

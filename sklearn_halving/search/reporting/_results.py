@@ -138,7 +138,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
     repetitions = {outcome.pull.repetition for outcome in run.outcomes}
     return Record(
         run.plan,
-        list(run.log.outcomes.values()),
+        run.log.in_order_of_return(),
         run.log.stages,
         task.resource,
         numbers={number: task.splits.number(number) for number in repetitions},
@@ -149,7 +149,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         own=_own_candidate(run, estimator),
         seconds=time.monotonic() - run.began,
         limit=run.deadline - run.began,
-        is_resumed=bool(run.earlier),
+        is_resumed=bool(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
     )
 

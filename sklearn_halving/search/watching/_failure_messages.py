@@ -26,7 +26,7 @@ ENOUGH_FULL_FITS = 10
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
-RESUME = "Call fit again to resume the search from its checkpoint."
+RESUME = "Call fit again to go on; no fit is made again."
 
 
 CHAINED = (
@@ -219,13 +219,13 @@ def no_fit_message(policy: Policy, budget: str) -> str:
     return f"{policy!r} ended before the first fit. Use another policy."
 
 
-def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoint: bool) -> str:
+def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool) -> str:
     """Return why a search with results has no model to predict with, and how to get one."""
     causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
     why, way_out = "the refit failed, or refit was set after fit", ""
     if stopped_by in causes:
         why = f"{causes[stopped_by]} before the best candidate was refitted"
-    if stopped_by in causes and has_checkpoint:
+    if stopped_by in causes and goes_on:
         way_out = f" {RESUME}"
     elif has_choice:
         way_out = (
@@ -236,11 +236,11 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, has_checkpoin
 
 
 def stopped_message(
-    task: EvaluationTask, outcomes: Sequence[Outcome], by: str, has_checkpoint: bool
+    task: EvaluationTask, outcomes: Sequence[Outcome], by: str, goes_on: bool
 ) -> str:
     """Return what a search did before it was stopped, and what it did not do."""
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
-    way_out = f" {RESUME}" if has_checkpoint else ""
+    way_out = f" {RESUME}" if goes_on else ""
     return (
         f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of "
         f"{counted(n_fitted, 'candidate')}. The best of those with a score is chosen.{way_out}"

@@ -78,7 +78,7 @@ class Progress(PullObserver):
         Function that returns the candidate that the policy would choose now.
     deadline : float
         No fit starts after this, by the clock of ``time.monotonic``.
-    n_in_checkpoint : int
+    n_known : int
         Number of fits in the checkpoint at the start. While they are read, no lines are written.
 
     Attributes
@@ -104,10 +104,10 @@ class Progress(PullObserver):
     callbacks: CallbackTree
     verbose: int = 0
     deadline: float = inf
-    n_in_checkpoint: int = 0
+    n_known: int = 0
     n_fits: int = 0
     began: float = field(default_factory=time.monotonic)
-    _n_replayed: int = 0
+    _n_read: int = 0
     _n_lines: int = 0
     _due: list[str] = field(default_factory=list)
     _scores: dict[tuple[int, int], dict[int, float]] = field(
@@ -132,8 +132,8 @@ class Progress(PullObserver):
     def begin(self) -> None:
         """Write the first lines."""
         self._write(headline(self.plan, self._at_most))
-        if self.n_in_checkpoint:
-            self._write(f"Reading {counted(self.n_in_checkpoint, 'fit')} from the checkpoint")
+        if self.n_known:
+            self._write(f"{counted(self.n_known, 'fit')} of earlier searches are known")
 
     def write_start(self, n_workers: int) -> None:
         """Write that worker processes start, which can take seconds."""
@@ -143,14 +143,14 @@ class Progress(PullObserver):
         """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
         return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
 
-    def land(self, outcome: Outcome, *, is_replayed: bool) -> bool:
+    def land(self, outcome: Outcome, *, is_known: bool) -> bool:
         """Process a completed pull; return whether a callback requests a stop."""
         (arm, level, repetition), stops = outcome.pull, False
         seconds = outcome.fit_seconds + outcome.score_seconds
         self.n_fits += 1
         self._scores[level, arm][repetition] = self.reward(outcome)
-        if is_replayed:
-            self._n_replayed += 1
+        if is_known:
+            self._n_read += 1
             if self.callbacks.is_watched:
                 stops = self.callbacks.replay_pull(outcome.pull)
         else:
@@ -165,8 +165,8 @@ class Progress(PullObserver):
                 stops |= self.callbacks.end_rung(rung)
         if not self._writes_rungs and self._n_lines_due() > self._n_lines:
             self._n_lines, self._due = self._n_lines_due(), self._due or [""]
-        if is_replayed:
-            self._due = ["Resumed: "] if self._n_replayed == self.n_in_checkpoint else []
+        if is_known:
+            self._due = []
         return stops
 
     def told(self) -> None:
@@ -223,7 +223,7 @@ class Progress(PullObserver):
         return ProgressReport(
             n_fits=self.n_fits,
             n_planned=None if left is None else self.n_fits + left.total(),
-            n_from_checkpoint=self._n_replayed,
+            n_from_checkpoint=self._n_read,
             n_candidates=len({arm for _, arm in self._scores}),
             best_candidate=arm,
             best_score=float(np.mean(scores)) if scores else nan,
@@ -269,8 +269,6 @@ class Progress(PullObserver):
         The time of fits at a new level is read off a line through the means at the others. From
         one level it is not estimated: ten times the rows may take any time up to the tenfold.
         """
-        if self._n_replayed < self.n_in_checkpoint:
-            return None
         left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
         if n_left is not None and self._seconds:
             n_left = +n_left  # levels with fits that are left

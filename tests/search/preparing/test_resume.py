@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from joblib import parallel_config
 from scipy.stats import loguniform, uniform
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, ParameterGrid
 
 from search.common import SEARCHES, small
 from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
@@ -24,7 +26,6 @@ from sklearn_halving import (
 )
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.policies import HOO, SuccessiveRejects
-from sklearn_halving.search.preparing._checkpoint import FREE
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
@@ -67,21 +68,16 @@ def test_a_search_goes_on_where_the_journal_ends(search_class, share, n_jobs, tm
 def test_candidates_made_on_the_way_are_made_again(tmp_path):
     path, space = tmp_path / "j", {"value": uniform(0, 0.9)}  # scores have noise, and end at 1
 
-    def search(n_fits, policy="hoo"):
-        options = {"policy": policy, "n_fits": n_fits, "checkpoint": path}
+    def search(n_fits, policy="hoo", checkpoint=path):
+        options = {"policy": policy, "n_fits": n_fits, "checkpoint": checkpoint}
         return small(BanditSearchCV, Steady(), space, **options)
 
     unbroken = search(20).fit(X, Y)
     cut_after(path, 8)
     assert found(search(20).fit(X, Y)) == found(unbroken)
-    # With another budget the same arm may be another candidate.
-    with pytest.raises(JournalError, match=r"n_fits \(20 before, 25 now\)"):
-        search(25).fit(X, Y)
-    with pytest.raises(JournalError, match="policy"):
-        search(None, HOO(25)).fit(X, Y)
-    space["value"] = uniform(0, 2)
-    with pytest.raises(JournalError, match="param_distributions"):
-        search(20).fit(X, Y)
+    for other in ({"n_fits": 25}, {"n_fits": None, "policy": HOO(25)}):
+        alone = search(**other, checkpoint=None).fit(X, Y)
+        assert found(search(**other).fit(X, Y)) == found(alone)
 
 
 @parametrize_searches
@@ -124,24 +120,13 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
 # ----------------------------------------------------------- another search is refused
 
 
-@parametrize_searches
-def test_every_parameter_is_compared_or_may_change(search_class, tmp_path):
-    search = steady(search_class, tmp_path / "j").fit(X, Y)
-    with Journal(tmp_path / "j") as journal:
-        compared = journal.sessions[0].fields.keys()
-    assert search.get_params(deep=False).keys() - compared - FREE == set()
-
-
 CHANGES = {
     "X": {"X": X + 1},
     "y": {"Y": 1 - Y},
     "estimator": {"estimator": Steady(seconds=1e-9)},
     "scoring": {"scoring": "accuracy"},
     "error_score": {"error_score": 0.0},
-    "return_train_score": {"return_train_score": True},
     "random_state": {"random_state": 1},
-    "splits": {"cv": KFold(3, shuffle=True, random_state=7)},
-    "candidates": {"space": {"value": [0.3, 0.9, 0.5, 0.6, 0.1]}},
 }
 
 
@@ -150,30 +135,17 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     path = tmp_path / "j"
-    # All of the grid in its own order, so that with another seed nothing else differs.
-    whole_grid = {"brackets": None, "min_resources": None}
-    n = whole_grid if search_class is HyperbandSearchCV else {}
-    first = small(search_class, Steady(), GRID, checkpoint=path, **n).fit(X, Y)
+    first = small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y)
     before, table_before = path.read_bytes(), table(first)
     change = dict(CHANGES[name])
     data = change.pop("X", X), change.pop("Y", Y)
-    estimator, space = change.pop("estimator", Steady()), change.pop("space", GRID)
-    search = small(search_class, estimator, space, checkpoint=path, **{**n, **change})
-    # Candidates that are created later are not known before the first fit.
-    is_later = search_class is AdaptiveSearchCV and name == "candidates"
-    said = "param_distributions" if is_later else name
-    with pytest.raises(JournalError, match=rf"settings differ: .*\b{said}\b.* Use the settings"):
+    estimator = change.pop("estimator", Steady())
+    search = small(search_class, estimator, GRID, checkpoint=path, **change)
+    with pytest.raises(JournalError, match=rf"these differ: {name}\b.* Use the former ones"):
         search.fit(*data)
     assert not hasattr(search, "cv_results_")
     assert path.read_bytes() == before
     assert table(first.fit(X, Y)) == table_before
-
-
-def test_splits_drawn_anew_are_named_with_the_way_out(tmp_path):
-    search = steady(HyperbandSearchCV, tmp_path / "j", cv=KFold(3, shuffle=True))
-    search.fit(X, Y)
-    with pytest.raises(JournalError, match="a cv that shuffles and needs a random_state"):
-        search.fit(X, Y)
 
 
 def test_other_versions_are_a_warning(tmp_path):
@@ -181,8 +153,7 @@ def test_other_versions_are_a_warning(tmp_path):
     search = steady(HyperbandSearchCV, path).fit(X, Y)
     with Journal(path) as journal:
         session = journal.sessions[0]
-        old = session.versions | {"numpy": "1.0"}
-        journal.begin(type(session)(**{**vars(session), "versions": old}))
+        journal.begin(replace(session, versions=session.versions | {"numpy": "1.0"}))
     with pytest.warns(UserWarning, match=r"numpy 1.0 before"):
         search.fit(X, Y)
     search.fit(X, Y)  # said once
@@ -207,6 +178,7 @@ EXTENSIONS = [
         {"policy": SuccessiveRejects(20)},
     ),
     (BayesGapSearchCV, {"n_fits": 6}, {"n_fits": 12}),
+    (AdaptiveSearchCV, {"n_fits": 12}, {"n_fits": 40}),
 ]
 
 
@@ -232,6 +204,116 @@ def test_a_larger_budget_extends_a_search(search_class, less, more, tmp_path):
     assert first.n_fits_ < len(fits) < first.n_fits_ + whole.n_fits_
     search(checkpoint=path, **less).fit(X, Y)  # and the smaller one is in it
     assert len(fits_of(log)) == n_whole + len(fits)
+
+
+@pytest.mark.parametrize("search_class", [AdaptiveSearchCV, HyperbandSearchCV])
+def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
+    log, space = str(tmp_path / "log"), {"value": uniform(0, 1)}
+    less, more = ({"n_fits": 12}, {"n_fits": 40})
+    if search_class is HyperbandSearchCV:
+        less, more = {"n_loops": 1}, {"n_loops": 2}
+    common = {"refit": False, "random_state": None}
+    search = small(search_class, Steady(log=log), space, warm_start=True, **common, **less)
+    first = search.fit(X, Y).n_fits_
+    whole = search.set_params(**more).fit(X, Y)
+    assert whole.n_fits_ > first
+    assert len(fits_of(log)) <= whole.n_fits_ + first // 3, "fits of the first call are used"
+    seed = whole._known.sessions[0].seed
+    alone = small(search_class, Steady(), space, **{**common, "random_state": seed}, **more)
+    assert found(alone.fit(X, Y)) == found(whole)
+    assert found(pickle.loads(pickle.dumps(whole)).fit(X, Y)) == found(whole)
+    with pytest.raises(JournalError, match=r"warm_start=True needs .* differ: X\. Use"):
+        whole.fit(X + 1, Y)
+    whole.set_params(warm_start=False).fit(X + 1, Y)
+
+
+# ------------------------------------------------------------- another search, the same data
+
+OBJECTS = {"estimator": [Steady(0.3), Steady(0.9)], "cv": [KFold(2), KFold(3)], "n": [1, 2]}
+
+
+class Holder(Steady):
+    """Scores the value of the estimator that it holds."""
+
+    def __init__(self, estimator=None, cv=None, n=1, log=None):
+        self.estimator, self.cv, self.n, self.log = estimator, cv, n, log
+        self.event, self.seconds = None, 0.0
+
+    def score(self, X, y=None):
+        return self.estimator.value + self.noise_ + self.n / 100
+
+
+@pytest.mark.parametrize(
+    ("estimator", "before", "after"),
+    [(Steady, {"value": [0.3, 0.9]}, {"value": [0.3, 0.5, 0.9]}), (Holder, OBJECTS, OBJECTS)],
+    ids=["grid that grew", "objects"],
+)
+def test_other_searches_use_the_fits_on_the_same_rows(estimator, before, after, tmp_path):
+    """GridSearchCV's fits, then other classes, a larger grid, and a budget of time."""
+    path, log = tmp_path / "j", str(tmp_path / "log")
+
+    def fit(search_class, space, **params):
+        search = search_class(estimator(log=log), space, cv=3, random_state=0, **params)
+        before = len(fits_of(log))
+        search.set_params(checkpoint=path, refit=False).fit(X, Y)
+        return search, len(fits_of(log)) - before
+
+    every = {"policy": "uniform", "n_fits": 3 * len(ParameterGrid(before)), "n_candidates": None}
+    first, n_made = fit(BanditSearchCV, before, **every)
+    assert n_made == first.n_fits_ == every["n_fits"]
+    assert fit(VarianceHalvingSearchCV, before, n_fits=n_made)[1] == 0
+    assert fit(BayesGapSearchCV, before, n_fits=n_made)[1] == 0
+    grown, n_new = fit(BanditSearchCV, after, **every | {"n_fits": 3 * len(ParameterGrid(after))})
+    assert n_new == grown.n_fits_ - first.n_fits_
+    timed, n_new = fit(AdaptiveSearchCV, after, time_budget="1min")
+    assert timed.stopped_by_ == "policy", "all candidates are known on all splits"
+    n_own = 0 if estimator is Steady else 3  # its own parameters are none of the grid
+    n_own += sum(timed.history_["n_resources"] < 40)  # the price of a small fit
+    assert n_new == n_own
+    assert set(zip(*map(grown.history_.get, ("split", "test_score")), strict=True)) <= set(
+        zip(*map(timed.history_.get, ("split", "test_score")), strict=True)
+    )
+
+
+def test_fits_that_a_limit_ended_are_made_again_with_a_larger_one(tmp_path):
+    log, kept = str(tmp_path / "log"), {"checkpoint": tmp_path / "j", "refit": False}
+    slow = Steady(log=log, event="sleep", at=1, seconds=60)
+
+    def outcomes(**params):
+        search = small(BayesGapSearchCV, slow, {"value": [0.3, 0.9]}, n_fits=4, **kept, **params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return search.fit(X, Y).history_["outcome"].value_counts().to_dict()
+
+    assert outcomes(fit_timeout=2) == {"ok": 3, "timeout": 1}
+    assert outcomes(fit_timeout=2) == outcomes(fit_timeout=1) == {"ok": 3, "timeout": 1}
+    n_fits = len(fits_of(log))
+    assert outcomes() == {"ok": 4}
+    assert len(fits_of(log)) == n_fits + 1
+
+
+def test_training_scores_that_are_missing_mean_a_fit(tmp_path):
+    path, log = tmp_path / "j", str(tmp_path / "log")
+    search = steady(BayesGapSearchCV, path, estimator=Steady(log=log)).fit(X, Y)
+    n_fits = len(fits_of(log))
+    search.set_params(return_train_score=True).fit(X, Y)
+    assert len(fits_of(log)) == n_fits + search.n_fits_ + 1  # with the refit
+    assert (
+        search.set_params(return_train_score=True).fit(X, Y).cv_results_["mean_train_score"].all()
+    )
+    assert (
+        "mean_train_score" not in search.set_params(return_train_score=False).fit(X, Y).cv_results_
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_history_has_the_order_of_the_file(n_jobs, tmp_path):
+    path = tmp_path / "j"
+    first = steady(HyperbandSearchCV, path, n_jobs=n_jobs).fit(X, Y)
+    expected = first.history_["started"]
+    assert (
+        steady(HyperbandSearchCV, path).fit(X, Y).history_["started"].tolist() == expected.tolist()
+    )
 
 
 # ------------------------------------------------------------------- models for continuation

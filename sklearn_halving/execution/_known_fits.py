@@ -1,0 +1,157 @@
+"""Fits that need not be made again: a pull is known by all that decides its score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sklearn_halving._content_hash import content_hash, params_digest, value_digest
+from sklearn_halving._typing import Params
+from sklearn_halving.execution._journal import FitKey, FitStore, Values
+from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.policies._types import Problem, Pull
+from sklearn_halving.resources import TrainingSize, WholeFit
+
+MAX_SPLITS = 25
+"""If the number of splits is unlimited, a policy is told of fits on the first ones."""
+
+
+@dataclass
+class KnownFits:
+    """The fits of a store, by the pulls of a search, to which new ones are added.
+
+    Parameters
+    ----------
+    task : EvaluationTask
+        The task of the search.
+    store : FitStore
+        The fits of earlier searches with the same data, estimator, scorers and seed.
+    outcomes : dict of FitKey to Outcome
+        Those of them that need not be made again.
+    """
+
+    task: EvaluationTask
+    store: FitStore
+    outcomes: dict[FitKey, Outcome]
+    _places: dict[FitKey, int] = field(init=False)
+    _candidates: dict[int, str] = field(default_factory=dict, init=False)
+    _fits: dict[tuple[int, int, tuple[int, ...]], str] = field(default_factory=dict, init=False)
+    _rows: dict[tuple[int, int], str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Number the fits in the order in which they returned."""
+        self._places = {key: place for place, key in enumerate(self.outcomes)}
+
+    def key(self, pull: Pull, levels: Sequence[int]) -> FitKey:
+        """Return the key of a pull, whose model was trained to other levels before."""
+        if pull.arm not in self._candidates:
+            self._candidates[pull.arm] = candidate_digest(self.task.candidates[pull.arm])
+        return FitKey(self._candidates[pull.arm], self._fit(pull.level, pull.repetition, levels))
+
+    def find(self, pull: Pull, key: FitKey) -> Outcome | None:
+        """Return the known outcome of a pull, if there is one."""
+        outcome, wants_train = self.outcomes.get(key), self.task.return_train_score
+        if outcome is None or (wants_train and outcome.train_scores is None):
+            return None
+        train_scores = outcome.train_scores if wants_train else None
+        return replace(outcome, pull=pull, train_scores=train_scores)
+
+    def place(self, key: FitKey) -> int:
+        """Return how many of the known fits returned before this one."""
+        return self._places[key]
+
+    def keep(self, key: FitKey, outcome: Outcome) -> None:
+        """Add a new outcome to the store."""
+        params = self.task.candidates[outcome.pull.arm]
+        self.store.append(key, {name: _plain(v) for name, v in params.items()}, outcome)
+
+    def by_candidate(self, problem: Problem) -> dict[str, list[tuple[int, int, FitKey]]]:
+        """Return level, repetition and key of the fits of each candidate that a search may need.
+
+        They are those at its smallest and its largest level.
+        """
+        low, top = problem.min_level, problem.max_level
+        paths: set[tuple[int, tuple[int, ...]]] = {(low, ()), (top, ())}
+        if low < top:
+            paths.add((top, (low,)))
+        pulls = {
+            self._fit(level, repetition, levels): (level, repetition)
+            for repetition in range(problem.max_repetitions or MAX_SPLITS)
+            for level, levels in sorted(paths)
+        }
+        found: dict[str, list[tuple[int, int, FitKey]]] = {}
+        for key in self.outcomes:
+            if key.fit in pulls:
+                found.setdefault(key.candidate, []).append((*pulls[key.fit], key))
+        return found
+
+    def _fit(self, level: int, repetition: int, levels: Sequence[int]) -> str:
+        """Return the digest of what decides a score, apart from the candidate."""
+        place = level, repetition, tuple(levels)
+        if place not in self._fits:
+            resource, amounts = self.task.resource, tuple[object, ...]()
+            # Without `rescale`, the rows say all about these resources.
+            if type(resource) not in (WholeFit, TrainingSize) or resource.rescale:
+                most = self.task.max_level if resource.rescale else 0
+                amounts = (resource, most, *levels, level)
+            rows = self._digest_of_rows(level, repetition)
+            self._fits[place] = content_hash(rows, amounts, with_code=True)
+        return self._fits[place]
+
+    def _digest_of_rows(self, level: int, repetition: int) -> str:
+        place = level if self.task.resource.subsamples_rows else 0, repetition
+        if place not in self._rows:
+            task, fold = self.task, self.task.splits.fold(repetition)
+            rows = fold.train_rows(level)
+            held_out = () if task.held_out is None else task.held_out.cut(repetition, rows)
+            parts = [np.asarray(part, dtype=np.int64) for part in (rows, fold.test, *held_out)]
+            self._rows[place] = content_hash(fold.digest, parts)
+        return self._rows[place]
+
+
+def candidate_digest(params: Params) -> str:
+    """Return the digest of a candidate, in which the code of own objects counts."""
+    others = [value for value in params.values() if not _is_plain(value)]
+    digest = params_digest(params)
+    return content_hash(digest, others, with_code=True) if others else digest
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | bool | int | np.generic | float)
+
+
+def _plain(value: object) -> str | float | bool | dict[str, str] | None:
+    """Return the value of a parameter as JSON can hold it."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or isinstance(plain, str | bool | int):
+        return plain
+    if isinstance(plain, float) and np.isfinite(plain):
+        return plain
+    return {"digest": value_digest(value)}
+
+
+def found_params(stored: Values, values: dict[str, dict[str, object]]) -> Params | None:
+    """Return the parameters of a candidate, with values of a space for those that JSON lacks.
+
+    Parameters
+    ----------
+    stored : dict
+        The parameters as in a store.
+    values : dict of str to dict
+        The listed values of the parameters of the space, by their digests.
+
+    Returns
+    -------
+    params : dict or None
+        None if the space lacks a value.
+    """
+    params: Params = {}
+    for name, value in stored.items():
+        listed = values.get(name, {})
+        digest = value["digest"] if isinstance(value, dict) else value_digest(value)
+        if isinstance(value, dict) and digest not in listed:
+            return None
+        params[name] = listed.get(digest, value)
+    return params
