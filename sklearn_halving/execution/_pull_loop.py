@@ -453,8 +453,7 @@ class PullLoop:
         if self.known is not None and outcome is not None:
             self.log.places[pull] = self.known.place(key)
             self.log.record(outcome)
-            self.models.keep(outcome, None)
-            self._take_in(outcome, is_known=True)
+            self._take_in(outcome, None, is_known=True)
         return outcome
 
     def _land(self, result: Result) -> None:
@@ -464,13 +463,14 @@ class PullLoop:
             self.log.lost_models.append(result.lost)
         if self.known is not None and (key := self._open[outcome.pull]) is not None:
             self.known.keep(key, outcome)
-        self.models.keep(outcome, result.model)
         self._landed[outcome.pull] = outcome
-        self._take_in(outcome, is_known=False)
+        self._take_in(outcome, result.model, is_known=False)
         self.signals.is_called_off |= result.stop
 
-    def _take_in(self, outcome: Outcome, *, is_known: bool) -> None:
+    def _take_in(self, outcome: Outcome, model: object, *, is_known: bool) -> None:
         is_full = outcome.pull.level == self.problem.max_level
+        if not is_full:
+            self.models.keep(outcome, model)
         self._has_full_fit |= is_full and outcome.error is None
         self.signals.is_called_off |= self.observer.land(outcome, is_known=is_known)
 

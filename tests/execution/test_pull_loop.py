@@ -371,7 +371,7 @@ def test_after_an_error_outside_of_the_fits_the_other_known_fits_count() -> None
     store = FitStore()
     for outcome in of_later_brackets:
         known = KnownFits(task, store, {})
-        known.keep(known.key(outcome.pull, ()), outcome)
+        known.keep(known.key(outcome.pull, outcome.levels[:-1]), outcome)
     known = KnownFits(task, store, store.outcomes)
     with pytest.raises(ZeroDivisionError):
         run(Hyperband(), task, log=log, known=known, observer=Broken())

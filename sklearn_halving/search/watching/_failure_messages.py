@@ -26,7 +26,7 @@ ENOUGH_FULL_FITS = 10
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
-RESUME = "Call fit again to go on; no fit is made again."
+RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
 CHAINED = (

@@ -99,7 +99,7 @@ def check_ends_with_results(
         with pytest.raises(ConnectionError, match=words) as info:
             search.fit(X, y)
         assert time.monotonic() - times[0] < MOST_SECONDS
-    assert info.value.__notes__ == ["Call fit again to resume the search from its checkpoint."]
+    assert info.value.__notes__ == ["Call fit again to go on. Finished fits are not made again."]
     assert search.stopped_by_ == "error"
     assert search.n_fits_ == len(search.history_) == n_done(folder) >= 5
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]

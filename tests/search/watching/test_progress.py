@@ -154,11 +154,9 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     records = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(records[: 1 + 7]))
     resumed = lines_of(search, capsys)
-    assert resumed[:2] == [whole[0], "Reading 7 fits from the checkpoint"]
-    n_fits = int(re.match(r"Resumed: (\d+) of ", resumed[2])[1])
-    assert 7 <= n_fits < search.n_fits_  # short fits go several at once
+    assert resumed[:2] == [whole[0], "7 fits of earlier searches are known"]
     assert resumed[-2:] == whole[-2:]
-    assert set(resumed[3:]) <= set(whole) | {resumed[2].removeprefix("Resumed: ")}
+    assert set(resumed[2:]) < set(whole), "no lines of known fits"
 
 
 @pytest.mark.parametrize(
