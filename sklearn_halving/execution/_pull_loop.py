@@ -111,12 +111,11 @@ class ModelStore:
 
     _kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
 
-    def keep(self, outcome: Outcome, model: object) -> None:
-        """Store the model of a pull, or how to make it again, if it may be trained further."""
-        pull = outcome.pull
+    def keep(self, pull: Pull, levels: tuple[int, ...], model: object) -> None:
+        """Store a model, or how to make it again, in place of that of the level below."""
         self._kept.pop((pull.arm, pull.repetition), None)
-        if outcome.levels:
-            self._kept[pull.arm, pull.repetition] = Kept(outcome.levels, model)
+        if levels:
+            self._kept[pull.arm, pull.repetition] = Kept(levels, model)
 
     def levels(self, pull: Pull) -> tuple[int, ...]:
         """Return the levels through which the model was trained that a pull continues."""
@@ -469,8 +468,7 @@ class PullLoop:
 
     def _take_in(self, outcome: Outcome, model: object, *, is_known: bool) -> None:
         is_full = outcome.pull.level == self.problem.max_level
-        if not is_full:
-            self.models.keep(outcome, model)
+        self.models.keep(outcome.pull, () if is_full else outcome.levels, model)
         self._has_full_fit |= is_full and outcome.error is None
         self.signals.is_called_off |= self.observer.land(outcome, is_known=is_known)
 
