@@ -65,6 +65,17 @@ same = all(np.array_equal(whole.cv_results_[name], search.cv_results_[name]) for
 print(f"the same table: {same}; the same winner: {whole.best_params_ == search.best_params_}")
 
 # %%
+# The third evening
+# -----------------
+# Was it enough? The file knows what was fitted on these data, so another search can use it: with a
+# few seconds more, in a larger space, all candidates so far are known at the start.
+space["C"] = loguniform(1e-2, 1e6)
+longer = AdaptiveSearchCV(SVC(), space, time_budget=2, random_state=0, checkpoint=journal)
+longer.fit(X, y)
+print(f"fits in all: {longer.n_fits_}; mean score {search.best_score_:.4f} before, ", end="")
+print(f"{longer.best_score_:.4f} now")
+
+# %%
 # The times are those measured when each fit was made. The pause is between the two evenings.
 history = search.history_.sort_values("started")
 pauses = (history["started"] - history["ended"].shift()).fillna(0)

@@ -73,7 +73,7 @@ PRIVATE = re.compile(
 """Imports of private names."""
 PEEKS = re.compile(
     r"(getattr|hasattr|isinstance)\((self\.)?_?policy\b(?!, (str|Believes|ChoosesPoints|GrowsArms"
-    r"|Guarantees|PlaysLevels|PlaysStages|StopsEarly|UsesTime)\b)"
+    r"|Guarantees|PlaysLevels|PlaysStages|StopsEarly|TakesKnown|UsesTime)\b)"
 )
 """Questions to a policy that no protocol of policies answers."""
 

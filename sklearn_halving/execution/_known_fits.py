@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -113,23 +114,17 @@ class KnownFits:
 
 def candidate_digest(params: Params) -> str:
     """Return the digest of a candidate, in which the code of own objects counts."""
-    others = [value for value in params.values() if not _is_plain(value)]
+    others = [value for value in params.values() if isinstance(_plain(value), dict)]
     digest = params_digest(params)
     return content_hash(digest, others, with_code=True) if others else digest
 
 
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, str | bool | int | np.generic | float)
-
-
-def _plain(value: object) -> str | float | bool | dict[str, str] | None:
+def _plain(value: object) -> Any:
     """Return the value of a parameter as JSON can hold it."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if plain is None or isinstance(plain, str | bool | int):
-        return plain
-    if isinstance(plain, float) and np.isfinite(plain):
-        return plain
-    return {"digest": value_digest(value)}
+    plain: Any = value.item() if isinstance(value, np.generic) else value
+    is_finite = not isinstance(plain, float) or np.isfinite(plain)
+    is_known = plain is None or isinstance(plain, str | bool | int | float)
+    return plain if is_known and is_finite else {"digest": value_digest(value)}
 
 
 def found_params(stored: Values, values: dict[str, dict[str, object]]) -> Params | None:

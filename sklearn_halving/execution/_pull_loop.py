@@ -319,19 +319,17 @@ class PullLoop:
 
     def _tell_known(self) -> None:
         """Tell the policy what is known of its first arms: small levels first, as in a search."""
-        if not self.known_first or self._record_time is None:
-            return
-        policy, pulls = (
-            cast(TakesKnown, self.policy),
-            sorted(self.known_first, key=lambda p: p[0][1]),
-        )
+        pulls = sorted(self.known_first, key=lambda known: known[0].level)
         outcomes = [o for pull, key in pulls if (o := self._recalled(pull, key)) is not None]
+        if not outcomes or self._record_time is None:
+            return
         rewards = np.array([self.reward(outcome) for outcome in outcomes])
         seconds = np.array([outcome.fit_seconds + outcome.score_seconds for outcome in outcomes])
-        policy.tell_known(self.state, Pulls.of(*(o.pull for o in outcomes)), rewards, seconds)
+        told, policy = Pulls.of(*(o.pull for o in outcomes)), cast(TakesKnown, self.policy)
+        policy.tell_known(self.state, told, rewards, seconds)
         self._record_time(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
         if self.ensure is not None:
-            self.ensure(max(pull.arm for pull, _ in pulls))
+            self.ensure(max(outcome.pull.arm for outcome in outcomes))
 
     def _run(self) -> None:
         while True:

@@ -506,7 +506,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     @property
     def _keeps_fits(self) -> bool:
         """Whether a further call of `fit` goes on with the fits of this one."""
-        return self.checkpoint is not None or getattr(self, "warm_start", False)
+        return self.checkpoint is not None or self.warm_start
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""

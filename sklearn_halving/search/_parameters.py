@@ -79,6 +79,7 @@ class SharedParameters:
     resource: str | Resource | None
     max_resources: float | str | None
     checkpoint: t.FilePath | None
+    warm_start: bool = False
     fit_timeout: float | str | None
     memory_limit: int | str | None
     error_score: float | str

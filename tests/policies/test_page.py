@@ -17,7 +17,7 @@ TYPES = {
     *("BasePolicy", "NO_ARM", "Policy", "Problem", "Pull", "Pulls"),
     *("Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"),
     *("Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"),
-    *("SimplePolicy", "StopsEarly", "UsesTime"),
+    *("SimplePolicy", "StopsEarly", "TakesKnown", "UsesTime"),
 }
 PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)

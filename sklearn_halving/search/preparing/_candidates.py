@@ -157,8 +157,10 @@ class CandidateSource:
             What is known of them.
         """
         space, fits = self.told.space, known.by_candidate(problem)
-        listed = [each for each in space.dimensions if isinstance(each, Choices)]
-        values = {each.name: each.by_digest for each in listed}
+        values: dict[str, dict[str, object]] = {}
+        for each in space.dimensions:
+            if isinstance(each, Choices):
+                values.setdefault(each.name, {}).update(each.by_digest)
         initial = {candidate_digest(params): params for params in self.initial}
         own = next(iter(initial), None) if has_own else None
         first = {digest: p for digest, p in initial.items() if digest == own or digest in fits}

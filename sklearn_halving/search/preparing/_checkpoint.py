@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib import import_module
 from numbers import Integral
 
 import numpy as np
@@ -73,7 +72,7 @@ class Checkpoint:
         before = former.fields | {"random_state": former.seed}
         now = session.fields | {"random_state": session.seed}
         differing = [
-            name if _is_digest(value) else f"{name} ({before.get(name)!r} before, {value!r} now)"
+            _difference(name, before.get(name), value)
             for name, value in now.items()
             if before.get(name) != value
         ]
@@ -87,9 +86,9 @@ class Checkpoint:
                 f"{', '.join(differing)}. Use the former ones, or {way_out} to start anew."
             )
         changed = [
-            f"{name} {former.versions.get(name)} before, {version} now"
+            f"{name} {former.versions[name]} before, {version} now"
             for name, version in session.versions.items()
-            if former.versions.get(name) != version
+            if former.versions.get(name, version) != version
         ]
         if changed:
             warn_user(
@@ -105,17 +104,15 @@ def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
     A search with a store has a number as its random state. If the user gave none, it is drawn, or
     that of the store, so that a search that goes on draws the same candidates and splits.
     """
-    random_state, warm_start = search.random_state, getattr(search, "warm_start", False)
-    if search.checkpoint is None and not warm_start:
-        search._known = None
-        yield Checkpoint(random_state=random_state)
-        return
+    random_state, memory = search.random_state, vars(search).pop("_known", FitStore())
     if search.checkpoint is not None:
         with Journal(search.checkpoint) as journal:
             yield Checkpoint(journal, _seed(random_state, journal))
-        return
-    search._known = getattr(search, "_known", None) or FitStore()
-    yield Checkpoint(search._known, _seed(random_state, search._known))
+    elif search.warm_start:
+        search._known = memory
+        yield Checkpoint(memory, _seed(random_state, memory))
+    else:
+        yield Checkpoint(random_state=random_state)
 
 
 def _seed(random_state: RandomState | None, store: FitStore) -> int:
@@ -146,23 +143,27 @@ def _shown(value: object) -> str | int | float | None:
     """Return a parameter unchanged if it is a short plain value, else its digest."""
     if value is None or (isinstance(value, str) and len(value) <= MAX_SHOWN):
         return value
-    if isinstance(value, int | float) and np.isfinite(value):
-        return value
+    if isinstance(value, int | float):
+        return value if np.isfinite(value) else str(value)
     return content_hash(value, with_code=True)
 
 
-def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 32
+def _difference(name: str, before: object, now: object) -> str:
+    has_digest = any(isinstance(value, str) and len(value) == 32 for value in (before, now))
+    return name if has_digest else f"{name} ({before!r} before, {now!r} now)"
 
 
 def _versions(estimator: Estimator) -> dict[str, str]:
-    """Return the versions of packages that may change scores, also that of the estimator."""
-    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
-    own = type(estimator).__module__.partition(".")[0]
-    for name in ("sklearn_halving", "sklearn", "numpy", own):
-        if isinstance(version := getattr(import_module(name), "__version__", None), str):
-            versions[name] = version
-    return versions
+    """Return the versions of packages that may change scores, also those of the estimator."""
+    parts = [estimator, *estimator.get_params().values()]
+    names = {type(part).__module__.partition(".")[0] for part in parts}
+    versions = {
+        name: getattr(sys.modules[name], "__version__", None)
+        for name in sorted(names | {"sklearn_halving", "sklearn", "numpy"})
+        if name in sys.modules
+    }
+    known = {name: version for name, version in versions.items() if isinstance(version, str)}
+    return {"python": ".".join(map(str, sys.version_info[:3]))} | known
 
 
 def _without_ended(

@@ -229,7 +229,10 @@ def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
 
 # ------------------------------------------------------------- another search, the same data
 
-OBJECTS = {"estimator": [Steady(0.3), Steady(0.9)], "cv": [KFold(2), KFold(3)], "n": [1, 2]}
+OBJECTS = [
+    {"estimator": [Steady(0.3), Steady(0.9)], "n": [1, 2]},
+    {"estimator": [Steady(0.5)], "cv": [KFold(2), KFold(3)], "n": [3]},
+]
 
 
 class Holder(Steady):
