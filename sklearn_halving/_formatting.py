@@ -16,6 +16,12 @@ MAX_SHORT = 24
 SHORTEST = 9
 """Length to which names and values of parameters may be cut if there are many."""
 
+CHAINED = (
+    "\n\nThe above exception was the direct cause of the following exception:\n\n"
+    "|\n\nDuring handling of the above exception, another exception occurred:\n\n"
+)
+"""What stands between the tracebacks of an error and of those that it followed."""
+
 
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun, such as "1 fit" and "2 fits"."""
@@ -139,3 +145,14 @@ def budget_text(budget: float | str | None) -> str:
     """Return the time budget as users write it, for messages; empty if there is none."""
     unit = "" if isinstance(budget, str) else " (seconds)"
     return "" if budget is None else f"time_budget={budget!r}{unit}"
+
+
+def raised(error: str) -> str:
+    """Return type and message of the error that a traceback is of, without a full stop."""
+    last = re.split(CHAINED, error.strip())[-1].split("\n")
+    if last[0].lstrip().startswith("+ Exception Group"):
+        last = [line.lstrip()[2:] for line in last]
+    is_traceback = "Traceback (most recent call last):" in last[0]
+    lines = last[1:] if is_traceback else last
+    first = next((n for n, line in enumerate(lines) if not line.startswith(" ")), 0)
+    return "\n".join(lines[first:]).rstrip(".")

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sklearn_halving._content_hash import content_hash
+from sklearn_halving._formatting import raised
 from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._types import Pull
@@ -26,6 +27,9 @@ from sklearn_halving.splits._stream import narrow
 
 Rows = npt.NDArray[np.intp]
 
+OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
+"""At the start of the error of a pull whose process was killed or died. All others are
+tracebacks."""
 HELD_OUT_FRACTION = 0.1
 """The default of ``validation_fraction`` in scikit-learn."""
 
@@ -261,6 +265,15 @@ class Outcome:
     score_error: str | None = None
     n_rounds: int | None = None
     levels: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """How the pull ended, as one word."""
+        if self.error is None:
+            return "ok" if self.score_error is None else "scorer_failed"
+        is_memory = raised(self.error).partition(":")[0].endswith("MemoryError")
+        kind = "memory" if is_memory else "failed"
+        return OF_LIMITS.get(self.error.partition(":")[0], kind)
 
     @property
     def metrics(self) -> list[str]:

@@ -141,20 +141,25 @@ def test_workers_do_not_wait(n_workers):
     assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
 
 
-def test_more_time_goes_on_where_the_play_ended():
-    policy = timed(1, 0.0)
+def test_what_is_known_of_the_first_arms_costs_nothing_and_is_not_pulled_again():
+    policy, quality = timed(1, 0.0), np.random.default_rng(0).random(500)
     state = policy.start(Problem(500, LOW, TOP, 5))
-    n_pulls = Counter()
-    for session, left in enumerate([6.0, 60.0]):
-        policy.record_time(state, None, 0.0, left, 1)
-        while not policy.is_finished(state):
-            (pull,) = policy.ask(state, 1).each()
-            left -= pull.level / TOP
-            n_pulls[session] += 1
-            policy.record_time(state, pull, pull.level / TOP, left, 1)
-            policy.tell(state, Pulls.of(pull), np.array([float(pull.arm % 7)]))
-    assert n_pulls[1] >= 5
-    assert max(map(len, policy.arms_wanted(state))) < 50  # loops are as large as for 66 seconds
+    known = [Pull(arm, TOP, split) for arm in (0, 1, 3) for split in range(2)]
+    known += [Pull(arm, LOW, 0) for arm in (1, 2)]
+    rewards = np.array([quality[pull.arm] for pull in known])
+    policy.tell_known(state, Pulls.of(*known), rewards, np.array([p.level / TOP for p in known]))
+    left, pulls = 20.0, []
+    policy.record_time(state, None, 0.0, left, 1)
+    while not policy.is_finished(state):
+        (pull,) = policy.ask(state, 1).each()
+        pulls.append(pull)
+        left -= pull.level / TOP
+        policy.record_time(state, pull, pull.level / TOP, left, 1)
+        policy.tell(state, Pulls.of(pull), quality[[pull.arm]])
+    assert not set(pulls) & set(known)
+    assert 0 <= left < 1
+    assert quality[policy.recommend(state)] >= quality[[0, 1, 3]].max()
+    assert {pull.arm for pull in known + pulls} >= set(range(10)), "no arm is left out"
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():

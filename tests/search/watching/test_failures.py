@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Constant, Interrupting, Known, data, numbered, small
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
-from sklearn_halving.search.watching._failure_messages import raised
+from sklearn_halving._formatting import raised
 
 
 @pytest.mark.parametrize(
