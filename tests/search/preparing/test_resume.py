@@ -229,6 +229,7 @@ def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
 
 # ------------------------------------------------------------- another search, the same data
 
+OWN = Steady(0.2)
 OBJECTS = [
     {"estimator": [Steady(0.3), Steady(0.9)], "n": [1, 2]},
     {"estimator": [Steady(0.5)], "cv": [KFold(2), KFold(3)], "n": [3]},
@@ -238,7 +239,7 @@ OBJECTS = [
 class Holder(Steady):
     """Scores the value of the estimator that it holds."""
 
-    def __init__(self, estimator=Steady(0.2), cv=None, n=1, log=None):
+    def __init__(self, estimator=OWN, cv=None, n=1, log=None):
         self.estimator, self.cv, self.n, self.log = estimator, cv, n, log
         self.value, self.event, self.at, self.seconds = 0, None, 0, 0.0
 
