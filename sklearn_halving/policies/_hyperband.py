@@ -252,10 +252,6 @@ class InfiniteHyperband(BracketPolicy):
 
     budget: int
 
-    def __post_init__(self) -> None:
-        """Check that the budget is large enough for the first round."""
-        check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
-
     def _brackets(self, problem: Problem) -> list[Bracket]:
         # The first rungs are at ``min_level``, and all other levels are multiples of it, up to
         # ``max_level``. Where the horizon is infinite, so is ``max_level``.

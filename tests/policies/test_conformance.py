@@ -364,7 +364,7 @@ def finite_horizon(n_arms: int, budget: int, R: int, n_splits: int = 1, factor: 
 
 
 def grid_halving(n_arms: int, n_splits: int, R: int, **options: Any) -> Case:
-    policy = GridHalving(n_arms, n_splits, **options)
+    policy = GridHalving(n_arms, **options)
     return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, n_arms * n_splits)
 
 

@@ -182,11 +182,11 @@ def test_odd_number_of_arms_stops_at_one() -> None:
 @given(st.integers(2, 300))
 def test_least_fixed_budget_of_the_message_works_and_one_less_fails(n: int) -> None:
     with pytest.raises(ValueError, match="The least budget that works is") as refusal:
-        SuccessiveHalving(n_arms=n, budget=1)
+        rungs_of(SuccessiveHalving(n_arms=n, budget=1), 1, 10**6)
     least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
-    SuccessiveHalving(n_arms=n, budget=least)
+    rungs_of(SuccessiveHalving(n_arms=n, budget=least), 1, 10**6)
     with pytest.raises(ValueError, match=f"is {least}"):
-        SuccessiveHalving(n_arms=n, budget=least - 1)
+        rungs_of(SuccessiveHalving(n_arms=n, budget=least - 1), 1, 10**6)
 
 
 # --------------------------------------------------- Li et al., Fig. 10: finite horizon

@@ -244,7 +244,9 @@ def grid_policy(
 
     It has the minimum numbers of rows if rows count.
     """
-    n_splits, factor = splits.n_repetitions or 1, getattr(search, "factor", None)
+    factor, n_early = getattr(search, "factor", None), splits.n_repetitions or 1
+    if splits.early.has_like_folds:
+        n_early = SPLITS_OF_RUNGS
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources is None:
         first_floor, deep_floor = splits.early.row_floors(levels.largest)
@@ -252,9 +254,8 @@ def grid_policy(
     check_number(n_arms)
     return GridHalving(
         n_arms=n_arms,
-        n_repetitions=n_splits,
         factor=GRID_FACTOR if factor is None else factor,
-        early_repetitions=SPLITS_OF_RUNGS if splits.early.has_like_folds else n_splits,
+        early_repetitions=n_early,
         first_floor=first_floor,
         deep_floor=deep_floor,
     )
