@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -75,21 +75,6 @@ class UCBE(IndexPolicy):
         return state.mean + state.width * np.sqrt(self.a / state.n)
 
 
-@dataclass
-class _Phases:
-    """The phase of each problem, and the parameter a that was estimated at its start.
-
-    Parameters
-    ----------
-    ends : ndarray of int
-        Number of pulls at the end of each phase, shape ``(n_arms - 1,)``.
-    """
-
-    ends: IntArray
-    phase: IntArray
-    a: FloatArray
-
-
 @dataclass(frozen=True)
 class AdaptiveUCBE(IndexPolicy):
     """UCB-E with an exploration parameter that is estimated in the phases of successive rejects.
@@ -126,25 +111,26 @@ class AdaptiveUCBE(IndexPolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> _Phases:
+    def _first_memory(self, state: IndexState, seed: Seed) -> Any:
+        # The ends of all phases in pulls, the phase of each problem, and the a of this phase.
         n_arms = state.problem.n_arms
         lengths = np.array(phase_lengths(n_arms, self.n_pulls), dtype=np.int64)
         # t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k
         ends = np.cumsum(lengths) + np.arange(n_arms - 1, 0, -1) * lengths
         a = np.full(len(state.rows), self.c * self.n_pulls / n_arms)
-        return _Phases(ends, np.zeros_like(state.rows), a * state.width**2)
+        return ends, np.zeros_like(state.rows), a * state.width**2
 
     def _index(self, state: IndexState) -> FloatArray:
-        memory: _Phases = state.memory
-        phase = np.searchsorted(memory.ends, state.n_asked_in_all, side="right")
-        new = phase != memory.phase
+        ends, before, a = state.memory
+        phase = np.searchsorted(ends, state.n_asked_in_all, side="right")
+        new = phase != before
         if new.any():
             # No gap exceeds the width of the range. H is therefore at least H_0.
             least = state.problem.n_arms / state.width**2
             hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
-            memory.phase[new], memory.a[new] = phase[new], self.c * self.n_pulls / hardness
+            before[new], a[new] = phase[new], self.c * self.n_pulls / hardness
         # The gaps are in units of reward.
-        squared = memory.a[:, np.newaxis] / state.width**2 / state.n
+        squared = a[:, np.newaxis] / state.width**2 / state.n
         return state.mean + state.width * np.sqrt(squared)
 
 
