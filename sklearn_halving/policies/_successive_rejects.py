@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving._checks import NotNegative
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import check_budget
@@ -325,7 +325,11 @@ class VarianceRejects(PlannedPolicy):
         for phase in planned_phases(game, self.n_pulls):
             in_play, statistics = game.contested(), game.statistics
             budget = phase.n_each * in_play.sum(axis=1)
-            weight = self._variances(game, in_play)
+            variance, known = statistics.variance(), in_play & (game.n_pulls >= N_FOR_VARIANCE)
+            variance = np.where(known & np.isfinite(variance), variance, 0.0)
+            # Weights are equal if a variance is unknown, or if no variance is positive.
+            is_known = (known | ~in_play).all(axis=1, keepdims=True)
+            weight = positive_weights(np.where(is_known, variance, 1.0), in_play)
             yield greedy_counts(weight, game.n_pulls, budget, game.problem.max_repetitions)
             mean, error = game.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
             with np.errstate(invalid="ignore"):
@@ -333,12 +337,3 @@ class VarianceRejects(PlannedPolicy):
             game.alive = keep_best(upper, game.alive, phase.n_kept)
             game.best = best_known(game.alive, mean)
             game.stage += 1
-
-    def _variances(self, game: Game, in_play: BoolArray) -> FloatArray:
-        """Return positive weights for the arms in play, and 0 for the other arms."""
-        variance = game.statistics.variance()
-        known = in_play & (game.n_pulls >= N_FOR_VARIANCE)
-        variance = np.where(known & np.isfinite(variance), variance, 0.0)
-        # Weights are equal if a variance is unknown, or if no variance is positive.
-        is_known = (known | ~in_play).all(axis=1, keepdims=True)
-        return positive_weights(np.where(is_known, variance, 1.0), in_play)

@@ -94,7 +94,7 @@ class LikelihoodAllocation:
         limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates = estimate_arms(game.statistics, game.alive, game.table)
+        estimates = estimate_arms(game)
         shrinkage = self._shrinkage()
         variance = shrunk_variances(estimates, game.alive, shrinkage)
         likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
@@ -348,10 +348,13 @@ class VarianceHalving(PlannedPolicy):
                 counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
                 yield game.within_splits(counts)
                 n_left -= 1
-                if halves and i == len(plans):
-                    _halve(game, (width + 1) // 2)  # lines 9 to 12
-                else:
-                    _lead(game, game.mean() if n_left else _estimates(game).mean)
+                is_end = i == len(plans) if halves else not n_left
+                mean = estimate_arms(game).mean if is_end else game.mean()
+                _lead(game, mean)
+                if halves and is_end:  # lines 9 to 12
+                    goes_on = ~game.is_stopped[:, np.newaxis]
+                    kept = keep_best(mean, game.alive, (width + 1) // 2)
+                    game.alive = np.where(goes_on, kept, game.alive)
                 if n_left:
                     self._stop_early(game, known)
                 if game.is_stopped.all():
@@ -409,7 +412,7 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
+        variance = shrunk_variances(estimate_arms(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
@@ -439,18 +442,6 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
-
-
-def _estimates(game: Game) -> Estimates:
-    return estimate_arms(game.statistics, game.alive, game.table)
-
-
-def _halve(game: Game, n_kept: int) -> None:
-    """Keep the best arms of the problems that are not stopped."""
-    mean = _estimates(game).mean
-    _lead(game, mean)
-    goes_on = ~game.is_stopped[:, np.newaxis]
-    game.alive = np.where(goes_on, keep_best(mean, game.alive, n_kept), game.alive)
 
 
 def _lead(game: Game, mean: FloatArray) -> None:
