@@ -14,10 +14,7 @@ from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._ranking import (
-    largest_of_each,
     places,
-    running_sums,
-    sum_of_each,
     usable_or_first,
 )
 from sklearn_halving.policies.bases._separate_games import generators_of
@@ -83,11 +80,11 @@ class EXP3(IndexPolicy):
         log_weight, generators, in_flight = state.memory
         gamma = self._gamma(state.problem.n_arms)
         log_weight = np.where(usable, log_weight, -np.inf)
-        weight = np.exp(log_weight - largest_of_each(log_weight)[:, np.newaxis])
+        weight = np.exp(log_weight - log_weight.max(axis=1)[:, np.newaxis])
         share = (1 - gamma) * weight
         share /= weight.sum(axis=1, keepdims=True)
-        share += gamma / sum_of_each(usable)[:, np.newaxis] * usable
-        reached = running_sums(share)
+        share += gamma / usable.sum(axis=1)[:, np.newaxis] * usable
+        reached = np.cumsum(share, axis=1).T
         limit = np.array([rng.random() for rng in generators]) * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         arm = usable_or_first(arm, usable)

@@ -29,9 +29,7 @@ from sklearn_halving.policies.bases._index_policy import (
 )
 from sklearn_halving.policies.bases._ranking import (
     best_known,
-    largest_of_each,
     largest_usable,
-    sum_of_each,
 )
 
 
@@ -320,7 +318,7 @@ class LUCB(ConfidentIndexPolicy):
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
         n_rounds = (state.n_pulls_in_all - state.problem.n_arms) // 2
-        t = np.maximum(np.maximum(1 + n_rounds, largest_of_each(state.n_pulls)), 1)
+        t = np.maximum(np.maximum(1 + n_rounds, state.n_pulls.max(axis=1)), 1)
         t = t[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
         return state.width * np.sqrt(x / (2 * n_pulls))
@@ -347,7 +345,7 @@ class LUCB(ConfidentIndexPolicy):
         lower = (mean - radius)[state.rows, leader]
         is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
         upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
-        apart = largest_of_each(upper) < lower + self.epsilon
+        apart = upper.max(axis=1) < lower + self.epsilon
         return is_end_of_round & (leader != NO_ARM) & apart
 
 
@@ -413,8 +411,8 @@ class LilUCB(ConfidentIndexPolicy):
     def _is_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
         counts = np.where(state.alive, state.n_pulls, 0)
-        most = largest_of_each(counts)
-        return most >= 1 + lambda_ * (sum_of_each(counts) - most)
+        most = counts.max(axis=1)
+        return most >= 1 + lambda_ * (counts.sum(axis=1) - most)
 
     def _recommended(self, state: IndexState) -> IntArray:
         by_mean = best_known(state.alive, state.mean)

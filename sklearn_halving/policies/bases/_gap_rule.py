@@ -12,7 +12,6 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._ranking import (
     TIE,
     gap_to_others,
-    largest_of_each,
     places,
     two_largest,
 )
@@ -48,7 +47,7 @@ def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntA
     If ``priority`` is given, ties go to the first place with the largest priority. It must be
     positive, and have the shape of the scores or of a row.
     """
-    top = largest_of_each(score)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
+    top = score.max(axis=1)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
     is_tied = score >= top
     return (is_tied if priority is None else is_tied * priority).argmax(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
-from sklearn_halving.policies.bases._ranking import BrokenSplits, any_of_each
+from sklearn_halving.policies.bases._ranking import BrokenSplits
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 
@@ -118,7 +118,7 @@ class PosteriorState:
 
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
-        return any_of_each((self.n_told > 0) & self.alive)
+        return ((self.n_told > 0) & self.alive).any(axis=1)
 
     def may_pull(self) -> BoolArray:
         """Return the arms that can be pulled; none if only one arm is left and has a reward."""
