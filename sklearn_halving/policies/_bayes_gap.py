@@ -366,12 +366,15 @@ class BayesGap(BasePolicy):
         the scale: NaN if all rewards are equal, and 1 after a single reward. There are regret
         bounds, B_J, only if the acquisition is "bayesgap".
         """
-        mean, deviation = state.in_rewards()
         estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
-        epsilon = self.epsilon / estimates.scale
-        beta = state.exploration.beta(estimates.mean, width, state.alive, epsilon)
+        beta = state.exploration.beta(
+            estimates.mean, width, state.alive, self.epsilon / estimates.scale
+        )
+        mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
+        known_scale = estimates.known_scale[:, np.newaxis]
+        deviation, bounds = known_scale * width, state.bounds() * known_scale
         half = beta[:, np.newaxis] * deviation
-        arrays = mean, deviation, mean - half, mean + half, state.regret_bounds()
+        arrays = mean, deviation, mean - half, mean + half, bounds
         return Belief(*(each.reshape(*state.batch_shape, -1) for each in arrays))
 
 

@@ -136,7 +136,12 @@ class Hyperband(BracketPolicy):
     ) -> Iterator[Bracket]:
         """Yield the brackets of Algorithm 1, the widest one first."""
         eta = exact_factor(self.factor)
-        widths = self._widths(self._largest_s(min_level, max_level, eta), eta)
+        s_max = self.max_eliminations
+        if s_max is None:  # line 1
+            s_max = floor_log(Fraction(max_level, min_level), eta)
+        if self.max_candidates is not None:  # n_max in section 2.6
+            s_max = min(s_max, floor_log(self.max_candidates, eta))
+        widths = self._widths(s_max, eta)
         least, most = self.min_candidates or 1, max(widths.values())
         rule = f"be at most {most}, the candidates of the widest bracket"
         refuse_unless(least <= most, "min_candidates", rule, least)
@@ -148,15 +153,6 @@ class Hyperband(BracketPolicy):
             rungs = halving_rungs(min(n_arms, n_available or n_arms), levels, eta)  # lines 6 to 10
             early = [replace(rung, n_repetitions=self.early_repetitions) for rung in rungs[:-1]]
             yield Bracket(s, (*early, rungs[-1]))
-
-    def _largest_s(self, min_level: int, max_level: int, eta: Fraction) -> int:
-        """Return s_max, at most as large as the levels and ``max_candidates`` allow (line 1)."""
-        s_max = self.max_eliminations
-        if s_max is None:
-            s_max = floor_log(Fraction(max_level, min_level), eta)
-        if self.max_candidates is not None:  # n_max in section 2.6
-            s_max = min(s_max, floor_log(self.max_candidates, eta))
-        return s_max
 
     def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
         """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import NotNegative, check_between
+from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import NO_ARM
@@ -433,6 +433,5 @@ def confidence_of_a_bound(delta: float, eps: float) -> float:
     >>> round(confidence_of_a_bound(0.05, 0.01) * 1e9, 2)
     7.21
     """
-    check_between("eps", eps, "The paper uses 0.01.", low=0, high=1)
     c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
     return min(((sqrt(1 + delta) - 1) / 2) ** 2, log(1 + eps) / (2 * e)) / float(c)
