@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -11,11 +11,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import (
-    Display,
-    FittedSearch,
-    Search,
-)
+from sklearn_halving.plotting._display import Display, FittedSearch
 from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 if TYPE_CHECKING:
@@ -70,7 +66,7 @@ class HistoryDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         *,
         cost: Cost = "fits",
         metric: str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._formatting import counted, differing_names, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch, Search
+from sklearn_halving.plotting._display import Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class ParameterDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         parameters: str | Sequence[str] | None = None,
         *,
         metric: str | None = None,
@@ -173,7 +173,7 @@ class ParameterPairDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         parameters: tuple[str, str] | None = None,
         *,
         metric: str | None = None,
