@@ -79,15 +79,10 @@ class Randomness:
             Nonnegative integers that identify the number. They are broadcast with ``problem`` to
             at least one axis.
         """
-        if len(name) > len(_WEIGHTS):
-            raise ValueError(
-                f"A number is named by at most {len(_WEIGHTS)} whole numbers, got {len(name)}. "
-                "Combine some of them into one."
-            )
         # At least one axis, because NumPy warns of overflow of scalars, which is intended here.
         bits = self.keys[np.atleast_1d(problem)]
-        for weight, place in zip(_WEIGHTS, name, strict=False):
-            bits = bits + _product(place, weight)
+        for i, place in enumerate(name):
+            bits = bits + _product(place, _WEIGHTS[i])
         numbers = (_scramble(bits) >> np.uint64(11)).astype(
             np.float64
         )  # a float has 53 bits of 64

@@ -71,33 +71,18 @@ class EarlyRungs:
     n_classes: int = 0
 
     @classmethod
-    def of(
-        cls,
-        X: object,
-        y: object,
-        classes: Rows | None,
-        tests: Sequence[Rows],
-        *,
-        are_drawn: bool,
-    ) -> EarlyRungs:
-        """Return the properties of some data.
-
-        Parameters
-        ----------
-        X, y : array-like
-            The data.
-        classes : ndarray of int or None
-            The target as class indices; None if it has no classes.
-        tests : sequence of ndarray of int
-            The test rows of each split.
-        are_drawn : bool
-            Whether the rows of the splits do not depend on groups or on the order of the rows.
-            Then the target of the first test folds should be distributed as that of all rows.
-        """
-        shape: tuple[int, ...] = getattr(X, "shape", ())
+    def of(cls, data: _Data, pairs: Pairs) -> EarlyRungs:
+        """Return the properties of some data and their splits."""
+        tests, classes = [test for _, test in pairs], data.class_of_row
+        if not data.is_known:
+            return cls(len(tests), has_like_folds=False)
+        shape: tuple[int, ...] = getattr(data.X, "shape", ())
         n_columns = int(shape[-1]) if len(shape) == 2 else 0
         n_classes = 0 if classes is None else int(classes.max()) + 1
-        target = _numeric_target(y) if classes is None else None
+        target = _numeric_target(data.y) if classes is None else None
+        # If splits depend neither on groups nor on the order of the rows, the target of the first
+        # test folds should be distributed as that of all rows.
+        are_drawn = data.groups is None and not _goes_forward(pairs)
 
         def is_like_all(rows: Rows) -> bool:
             return not are_drawn or _is_like_all(classes, target, rows)
@@ -184,7 +169,7 @@ def fixed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -
         n_test,
         num_samples(inputs.X),
         max(fold.n_needed for fold in folds),
-        _early_rungs(data, pairs),
+        EarlyRungs.of(data, pairs),
         held_out=_held_out(data, pairs, inputs.seeds.held_out),
     )
 
@@ -266,14 +251,6 @@ class _Data:
             type_of_target(self.y)  # raises
         forward = _goes_forward(pairs)
         return SubsetOrders(self.classes, self.groups, forward, MIN_PER_CLASS, seed)
-
-
-def _early_rungs(data: _Data, pairs: Pairs) -> EarlyRungs:
-    tests = [test for _, test in pairs]
-    if not data.is_known:
-        return EarlyRungs(len(tests), has_like_folds=False)
-    are_drawn = data.groups is None and not _goes_forward(pairs)
-    return EarlyRungs.of(data.X, data.y, data.class_of_row, tests, are_drawn=are_drawn)
 
 
 def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:

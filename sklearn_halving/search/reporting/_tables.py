@@ -180,7 +180,10 @@ def make_cv_results(
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
         results["n_resources"] = np.array(amounts)
     results["candidate"] = rows.arm
-    _add_times(results, pulls)
+    for name in ("fit", "score"):
+        seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
+        results[f"mean_{name}_time"] = pulled_means(pulls.table(seconds), pulls.is_pulled)
+        results[f"std_{name}_time"] = _deviations(pulls.table(seconds), pulls.is_pulled)
     params = [
         task.candidates[arm] | task.resource.params_at(level)
         for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
@@ -261,14 +264,6 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
-
-
-def _add_times(results: CvResults, pulls: _Cells) -> None:
-    for name in ("fit", "score"):
-        seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
-        table = pulls.table(seconds)
-        results[f"mean_{name}_time"] = pulled_means(table, pulls.is_pulled)
-        results[f"std_{name}_time"] = _deviations(table, pulls.is_pulled)
 
 
 def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:
