@@ -210,17 +210,14 @@ class _UGap(IndexPolicy):
         """Return the exploration parameter a of this round."""
         raise NotImplementedError
 
-    def _beta(self, state: IndexState, mean: FloatArray, n_pulls: IntArray) -> FloatArray:
-        """Return half the width of the interval of each arm (beta_k in the paper)."""
-        a, n = self._exploration(state, mean), n_pulls.astype(np.float64)
-        if self.bounds == "bernstein":
-            return bernstein_radius(state, a, n, state.statistics.variance())
-        return state.width * np.sqrt(a / n)
-
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
-        mean = state.mean
-        choice = choose_by_gap(mean, self._beta(state, mean, n_pulls), ~np.isnan(mean), usable)
+        mean, n = state.mean, n_pulls.astype(np.float64)
+        a = self._exploration(state, mean)
+        radius = state.width * np.sqrt(a / n)  # beta_k in the paper
+        if self.bounds == "bernstein":
+            radius = bernstein_radius(state, a, n, state.statistics.variance())
+        choice = choose_by_gap(mean, radius, ~np.isnan(mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count
+from itertools import count, groupby
 from math import ceil, floor, inf
 from typing import Literal
 
@@ -205,13 +205,10 @@ class Hyperband(BracketPolicy):
         the most rungs. The remaining brackets keep workers busy that would otherwise wait for one
         of its rungs to close.
         """
-        of_loop: dict[int, list[int]] = {}
-        for index, bracket in enumerate(plan.brackets):
-            of_loop.setdefault(bracket.loop, []).append(index)
-        order = []
-        for indices in of_loop.values():
-            first = indices[(len(indices) - 1) // 2]
-            order += [first, *(index for index in indices if index != first)]
+        order: list[int] = []
+        for _, of_loop in groupby(range(len(plan.brackets)), lambda i: plan.brackets[i].loop):
+            indices = list(of_loop)
+            order += [indices.pop((len(indices) - 1) // 2), *indices]
         return order
 
 

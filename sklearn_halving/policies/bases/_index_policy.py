@@ -207,13 +207,10 @@ class IndexPolicy(BasePolicy):
             may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
             arm = np.where(may_ask, arm, NO_ARM)
         row = np.flatnonzero(arm != NO_ARM)
-        if not len(row):
-            arm = arm[:0]
-        place = row * state.problem.n_arms + arm[row]
-        n_asked = state.n_asked.reshape(-1)  # the same memory, which is faster to index
+        arm = arm if len(row) else arm[:0]
         repetition = np.zeros_like(arm)
-        repetition[row] = before = n_asked[place]
-        n_asked[place] = before + 1
+        repetition[row] = state.n_asked[row, arm[row]]
+        state.n_asked[row, arm[row]] += 1
         level = np.full_like(arm, state.problem.max_level)
         shape = (*state.batch_shape, int(len(row) > 0))
         return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))

@@ -38,9 +38,6 @@ MAX_CHECKED_ARMS = 5000
 N_SAMPLED_COLUMNS = 256
 """Number of columns from which the norm of a large matrix is estimated."""
 
-N_AT_ONCE = 2**16
-"""Maximum number of covariances that are computed at once for the norm."""
-
 RANK_TOLERANCE = 1e-10
 """Unexplained variance, relative to the largest variance, below which an arm needs no feature."""
 
@@ -151,26 +148,19 @@ class KernelCovariance:
     points: FloatArray = field(repr=False)
     diagonal: FloatArray = field(repr=False)
 
-    def columns(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
-        columns = np.asarray(self.kernel(self.points[arms], self.points), dtype=np.float64)
-        shape = len(arms), len(self.points)
-        rule = f"return an array of shape (len(points), len(others)), here {shape}"
-        refuse_unless(columns.shape == shape, "kernel(points, others)", rule, columns.shape)
-        return columns
-
     def column(self, arm: int) -> FloatArray:
         """Return the covariances of all arms with one arm, shape ``(n_arms,)``."""
-        return self.columns(np.array([arm]))[0]
+        column = np.asarray(self.kernel(self.points[[arm]], self.points), dtype=np.float64)
+        shape = 1, len(self.points)
+        rule = f"return an array of shape (len(points), len(others)), here {shape}"
+        refuse_unless(column.shape == shape, "kernel(points, others)", rule, column.shape)
+        return column[0]
 
     def squared_norm(self) -> float:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
-        n_arms = len(self.points)
-        arms = spread_places(N_SAMPLED_COLUMNS, n_arms)
-        n_parts = -(-len(arms) * n_arms // N_AT_ONCE)
-        parts = np.array_split(arms, min(n_parts, len(arms)))
-        sums = [np.square(self.columns(part)).sum(axis=1) for part in parts]
-        return float(np.mean(np.concatenate(sums))) * n_arms
+        arms = spread_places(N_SAMPLED_COLUMNS, len(self.points)).tolist()
+        sums = [np.square(self.column(arm)).sum() for arm in arms]
+        return float(np.mean(sums)) * len(self.points)
 
 
 def spread_places(n_most: int, n_places: int) -> IntArray:
