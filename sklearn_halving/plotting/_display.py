@@ -9,7 +9,6 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
-from sklearn_halving._docstrings import inherit_sections
 from sklearn_halving._formatting import shortened
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
@@ -169,9 +168,6 @@ def finite(values: npt.ArrayLike) -> np.ndarray:
 class Display:
     """Base of the displays: a subclass reads its arrays from a search, and draws them.
 
-    The docstrings of a subclass leave out the attributes below, and the parameters, values and
-    errors of the methods that it overrides. They are inserted.
-
     Attributes
     ----------
     ax_ : matplotlib Axes
@@ -187,14 +183,6 @@ class Display:
     def figure_(self) -> Figure | SubFigure:
         """The figure."""
         return self.ax_.figure
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        inherit_sections(cls, Display, "Attributes")
-        for name in ("from_estimator", "plot"):
-            if (method := vars(cls).get(name)) is not None:
-                own = getattr(method, "__func__", method)
-                inherit_sections(own, getattr(Display, name), "Parameters", "Returns", "Raises")
 
     @classmethod
     def from_estimator(
