@@ -78,8 +78,7 @@ def choose_by_gap(
         Entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
     """
     upper, lower = mean + half_width, mean - half_width
-    if not alive.all():
-        upper[~alive] = lower[~alive] = NOWHERE
+    upper[~alive] = lower[~alive] = NOWHERE
     regret = gap_to_others(upper, lower, NOWHERE)
     leader = first_largest(-regret, priority)
     start = places(regret, np.zeros_like(leader))  # of each row in the flat arrays
@@ -182,9 +181,7 @@ def _hardness(
     """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
     wide = 3 * deviation
     upper, lower = mean + wide, mean - wide
-    if not alive.all():
-        upper[~alive] = NOWHERE
-        lower[~alive] = -NOWHERE  # an infinite gap, which adds nothing
+    upper[~alive], lower[~alive] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
     best, others, place = two_largest(upper, NOWHERE)
     gap = np.subtract(best[:, np.newaxis], lower, out=lower)
     gap.put(place, others - (best - 2 * wide.take(place)))

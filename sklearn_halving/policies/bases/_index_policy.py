@@ -252,18 +252,16 @@ class IndexPolicy(BasePolicy):
 
     def _close_problems(self, state: IndexState) -> None:
         """Close the problems that are decided, have spent the budget, or have no pull left."""
+        alive = state.alive
         is_decided = state.is_open & self._is_decided(state)
-        if is_decided.any():
-            is_decided &= ~(state.alive & (state.n_pulls < self.n_first)).any(axis=1)
+        is_decided &= ~(alive & (state.n_pulls < self.n_first)).any(axis=1)
         is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
-        alive, is_limited = state.alive, state.problem.max_repetitions is not None
-        if is_limited or state.problem.n_arms == 1 or not alive.all():
-            is_over |= ~(state.can_be_pulled() | state.is_waiting()).any(axis=1)
-            if not self.goes_on_when_decided:
-                is_unknown = alive & (state.n_pulls == 0)
-                is_alone = (alive.sum(axis=1) <= 1) & ~is_unknown.any(axis=1)
-                is_decided |= state.is_open & is_alone & alive.any(axis=1)
-                is_over |= is_alone
+        is_over |= ~(state.can_be_pulled() | state.is_waiting()).any(axis=1)
+        if not self.goes_on_when_decided:
+            is_unknown = alive & (state.n_pulls == 0)
+            is_alone = (alive.sum(axis=1) <= 1) & ~is_unknown.any(axis=1)
+            is_decided |= state.is_open & is_alone & alive.any(axis=1)
+            is_over |= is_alone
         state.is_decided |= is_decided
         state.is_open &= ~is_over
 
