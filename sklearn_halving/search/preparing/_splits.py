@@ -43,8 +43,8 @@ error of an accuracy is at most 0.05, which is small compared with the differenc
 candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
 TELLING_PER_CLASS = 10
 TELLING_ERRORS = 4
-FLOOR_ROWS, DEEP_ROWS = 50, 200
-"""Minimum number of rows for the rung directly below the largest level, and for those below."""
+FLOOR_ROWS = 50
+"""Minimum number of rows for all rungs."""
 FLOOR_ROWS_OF_CLASS = 10
 """Minimum number of rows per class, on average, for all rungs. With fewer, a stratified tenth, on
 which early stopping is evaluated, would have fewer rows than there are classes."""
@@ -98,16 +98,15 @@ class EarlyRungs:
         has_like_folds = is_like_all(np.concatenate(tests[:2]))
         return cls(n_telling, has_like_folds, n_columns, n_classes)
 
-    def row_floors(self, n_train: int) -> tuple[int, int]:
-        """Return the minimum number of rows for the rung below the largest level, and below that.
+    def row_floor(self, n_train: int) -> int:
+        """Return the minimum number of rows for rungs below the largest level.
 
         If the training fold has more rows than columns, a subset needs as many rows as there are
         columns: models rank differently if there are too few rows to determine their
         coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
-        first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
-        return first, max(first, DEEP_ROWS)
+        return max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
 
 
 @dataclass(frozen=True)
