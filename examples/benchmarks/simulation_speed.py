@@ -114,7 +114,7 @@ def independent_arms() -> dict[str, tuple[Any, Any]]:
         (InfiniteHorizonHalving(64, 10_000), CURVES),
         (AsynchronousBrackets(Hyperband()), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (Hyperband(), LearningCurves(PowerLimits(beta=1), max_level=81)),
-        (GridHalving(64, 1, early_repetitions=1), BOUNDED),
+        (GridHalving(64, early_repetitions=1), BOUNDED),
         (GrowingHyperband(10_000), LearningCurves(PowerLimits(beta=1), max_level=81)),
         (InfiniteHyperband(10_000), LearningCurves(PowerLimits(beta=1))),
         (BernsteinStopping(0.1), BernoulliArms([0.5])),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -11,11 +11,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import (
-    Display,
-    FittedSearch,
-    Search,
-)
+from sklearn_halving.plotting._display import Display, FittedSearch
 from sklearn_halving.policies.noise._leaderboard import Leaderboard
 
 if TYPE_CHECKING:
@@ -47,6 +43,13 @@ class HistoryDisplay(Display):
     score_label, unit : str
         Names of the metric, and of what the resource counts.
 
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -70,7 +73,7 @@ class HistoryDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         *,
         cost: Cost = "fits",
         metric: str | None = None,
@@ -80,13 +83,30 @@ class HistoryDisplay(Display):
 
         Parameters
         ----------
+        search : estimator
+            A fitted search of this package.
         cost : {"fits", "seconds"}, default="fits"
             Quantity on the x axis. Seconds are those in which fits ran.
+        metric : str or None, default=None
+            The metric to show if there are several. None shows the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            The display, drawn.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
         ValueError
             If the search has no such metric, or ``cost`` is unknown.
+        ImportError
+            If matplotlib is missing.
         """
         found = FittedSearch(search, cls.__name__, metric)
         history, table = found.history, found.candidates()
@@ -116,8 +136,20 @@ class HistoryDisplay(Display):
 
         Parameters
         ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
         cost : {"fits", "seconds"}, default="fits"
             Quantity on the x axis.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
         """
         check_choice(f"cost of {type(self).__name__}", cost, choices=Cost)
         ax, fits = self._axes(ax), self.fits
@@ -197,6 +229,13 @@ class ConfidenceDisplay(Display):
     score_label, interval_label : str
         Labels of the axis and of the intervals.
 
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
     References
     ----------
     .. [1] Nadeau and Bengio. Inference for the generalization error. Machine Learning 52 (2003),
@@ -250,7 +289,23 @@ class ConfidenceDisplay(Display):
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
         ax, shown = self._axes(ax), self.candidates
         colors = np.select(
             [shown["best"], shown["own"]], [drawing.WINNER, drawing.OWN], drawing.CANDIDATES

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
-from sklearn_halving._docstrings import inherit_sections
 from sklearn_halving._formatting import shortened
-from sklearn_halving._typing import CvResults
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
@@ -23,20 +21,6 @@ if TYPE_CHECKING:
 
 ENOUGH_SCORES = 5
 """A candidate with as many scores as GridSearchCV has by default is known well enough."""
-
-
-class Search(Protocol):
-    """What displays read of a search."""
-
-    cv_results_: CvResults
-    _results: Any
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """One row for each fit."""
-
-    def leaderboard(self) -> pd.DataFrame:
-        """One row for each candidate."""
 
 
 class FittedSearch:
@@ -75,7 +59,7 @@ class FittedSearch:
         If it was not scored by the metric.
     """
 
-    def __init__(self, search: Search, display: str, metric: str | None = None) -> None:
+    def __init__(self, search: Any, display: str, metric: str | None = None) -> None:
         self.search, self.name, self.display = search, type(search).__name__, display
         if not hasattr(type(search), "leaderboard"):
             raise TypeError(f"{display} needs a search of sklearn_halving; got {self.name}.")
@@ -184,9 +168,6 @@ def finite(values: npt.ArrayLike) -> np.ndarray:
 class Display:
     """Base of the displays: a subclass reads its arrays from a search, and draws them.
 
-    The docstrings of a subclass leave out the attributes below, and the parameters, values and
-    errors of the methods that it overrides. They are inserted.
-
     Attributes
     ----------
     ax_ : matplotlib Axes
@@ -203,17 +184,9 @@ class Display:
         """The figure."""
         return self.ax_.figure
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        inherit_sections(cls, Display, "Attributes")
-        for name in ("from_estimator", "plot"):
-            if (method := vars(cls).get(name)) is not None:
-                own = getattr(method, "__func__", method)
-                inherit_sections(own, getattr(Display, name), "Parameters", "Returns", "Raises")
-
     @classmethod
     def from_estimator(
-        cls, search: Search, *, metric: str | None = None, ax: Axes | None = None
+        cls, search: Any, *, metric: str | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw a fitted search.
 

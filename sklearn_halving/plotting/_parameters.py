@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._formatting import counted, differing_names, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch, Search
+from sklearn_halving.plotting._display import Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,10 @@ class ParameterDisplay(Display):
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
     axes_ : list of matplotlib Axes
         The axes of each parameter.
 
@@ -81,7 +85,7 @@ class ParameterDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         parameters: str | Sequence[str] | None = None,
         *,
         metric: str | None = None,
@@ -91,14 +95,31 @@ class ParameterDisplay(Display):
 
         Parameters
         ----------
+        search : estimator
+            A fitted search of this package.
         parameters : str, list of str or None, default=None
             Names of parameters, as in ``param_distributions``. None takes those in which
             candidates differ, at most twelve.
+        metric : str or None, default=None
+            The metric to show if there are several. None shows the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            The display, drawn.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
         ValueError
             If candidates do not differ in these parameters, or the search has no such metric.
+        ImportError
+            If matplotlib is missing.
         """
         found = FittedSearch(search, cls.__name__, metric)
         table = found.candidates()
@@ -115,7 +136,23 @@ class ParameterDisplay(Display):
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
         table = self.candidates
         self.axes_ = self._panels(ax, len(self.parameters), self.score_label)
         keep = table.loc[table["best"] | table["own"], "score"].tolist()
@@ -150,6 +187,13 @@ class ParameterPairDisplay(Display):
     partial_label, score_label : str
         What small points lack, and the label of the colours.
 
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
     Examples
     --------
     >>> from scipy.stats import loguniform
@@ -173,7 +217,7 @@ class ParameterPairDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        search: Search,
+        search: Any,
         parameters: tuple[str, str] | None = None,
         *,
         metric: str | None = None,
@@ -183,15 +227,32 @@ class ParameterPairDisplay(Display):
 
         Parameters
         ----------
+        search : estimator
+            A fitted search of this package.
         parameters : tuple of two str or None, default=None
             Names of the parameters of the x and the y axis. None takes the first two that most
             candidates share.
+        metric : str or None, default=None
+            The metric to show if there are several. None shows the one that steered the search.
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            The display, drawn.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If the search is not fitted.
+        TypeError
+            If it is not a search of this package.
         ValueError
             If candidates do not differ in both parameters or none has both, or if the search has
             no such metric.
+        ImportError
+            If matplotlib is missing.
         """
         found = FittedSearch(search, cls.__name__, metric)
         table = found.candidates()
@@ -218,7 +279,23 @@ class ParameterPairDisplay(Display):
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
         ax, table = self._axes(ax), self.candidates.sort_values("score", kind="stable")
         x, y = (
             drawing.set_values(axis, [params[name] for params in table["params"]])

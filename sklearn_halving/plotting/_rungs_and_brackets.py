@@ -39,6 +39,10 @@ class RungDisplay(Display):
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
     axes_ : list of matplotlib Axes
         The axes of each bracket.
 
@@ -77,7 +81,23 @@ class RungDisplay(Display):
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
         rungs = self.rungs
         brackets = sorted(rungs["bracket"].unique(), reverse=True)  # the most exploratory first
         brackets = brackets if len(brackets) <= MAX_PANELS else [brackets]
@@ -144,6 +164,13 @@ class BracketDisplay(Display):
         Tick labels of the x axis.
     score_label, column_label : str
         Names of the score and of the x axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
 
     See Also
     --------
@@ -213,7 +240,23 @@ class BracketDisplay(Display):
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            The axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
         lanes: Iterator[tuple[str, bool, float]] = self.lanes.itertuples(name=None)
         largest = self.boxes.groupby("lane")["n_candidates"].max()[self.lanes.index]
         heights = np.maximum(2.0, np.sqrt(largest.to_numpy()))

@@ -297,7 +297,7 @@ class BayesGap(BasePolicy):
             state.rounds.append((choice.leader, choice.bound))
             return choice.arm
         if self.acquisition == "thompson":
-            score = mean + posterior.sample(state.rng)[:, 0]
+            score = mean + posterior.sample(state.rng)
         else:
             was_pulled = (state.n_told > 0) & alive
             score = scores_of(self.acquisition, mean, deviation, was_pulled, state.n_rounds + 1)
@@ -358,34 +358,24 @@ class BayesGap(BasePolicy):
         confirms = state.is_known() & has_fewer & may_pull[rows, best]
         return np.where(confirms, best, arm)
 
-    def regret_bounds(self, state: PosteriorState) -> FloatArray:
-        """Return B_J of every round so far, shape ``(*batch, n_rounds)``, in units of reward.
-
-        The latest estimate of the scale is used: NaN if all rewards are equal, and 1 after a
-        single reward. The array is empty unless the acquisition is "bayesgap".
-        """
-        return state.regret_bounds().reshape(*state.batch_shape, -1)
-
-    def posterior(self, state: PosteriorState) -> tuple[FloatArray, FloatArray]:
-        """Return posterior means and standard deviations of all arms in reward units.
-
-        Both arrays have shape ``(*batch, n_arms)``. Pulls in flight are ignored. The standard
-        deviations do not include the uncertainty of the estimated mean level of all arms. They
-        are NaN if all rewards are equal, because the scale is then unknown. After a single
-        reward the scale is 1.
-        """
-        shape = (*state.batch_shape, -1)
-        mean, deviation = state.in_rewards()
-        return mean.reshape(shape), deviation.reshape(shape)
-
     def belief(self, state: PosteriorState) -> Belief:
-        """Return the posterior and the bounds of the arms of one problem."""
-        mean, deviation = (values[0] for values in state.in_rewards())
+        """Return the posterior and the bounds of the arms, and the regret bounds of all rounds.
+
+        Pulls in flight are ignored. The standard deviations do not include the uncertainty of the
+        estimated mean level of all arms. They and the regret bounds are in the latest estimate of
+        the scale: NaN if all rewards are equal, and 1 after a single reward. There are regret
+        bounds, B_J, only if the acquisition is "bayesgap".
+        """
         estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
-        epsilon = self.epsilon / estimates.scale
-        beta = float(state.exploration.beta(estimates.mean, width, state.alive, epsilon)[0])
-        bounds = state.regret_bounds()[0]
-        return Belief(mean, deviation, mean - beta * deviation, mean + beta * deviation, bounds)
+        beta = state.exploration.beta(
+            estimates.mean, width, state.alive, self.epsilon / estimates.scale
+        )
+        mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
+        known_scale = estimates.known_scale[:, np.newaxis]
+        deviation, bounds = known_scale * width, state.bounds() * known_scale
+        half = beta[:, np.newaxis] * deviation
+        arrays = mean, deviation, mean - half, mean + half, bounds
+        return Belief(*(each.reshape(*state.batch_shape, -1) for each in arrays))
 
 
 def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import e, log, sqrt
 from typing import ClassVar
 
@@ -15,39 +14,14 @@ from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
 from sklearn_halving.policies.bases._ranking import (
-    largest_of_each,
     places,
-    running_sums,
-    sum_of_each,
     usable_or_first,
 )
 from sklearn_halving.policies.bases._separate_games import generators_of
 
-N_DRAWN = 256
-"""Random numbers that are drawn at a time for each problem, which is faster than one by one."""
-
-
-def _uniform_numbers(generators: list[np.random.Generator]) -> Iterator[FloatArray]:
-    """Yield one number for each problem, whose numbers do not depend on the batch."""
-    while True:
-        yield from np.array([generator.random(N_DRAWN) for generator in generators]).T
-
-
-@dataclass
-class Weights:
-    """Memory of EXP3.
-
-    Parameters
-    ----------
-    log_weight : ndarray
-        Shape ``(n_problems, n_arms)``.
-    in_flight : list of tuple
-        Arm, repetition and probability of the pulls in flight, each of shape (n_problems,).
-    """
-
-    log_weight: FloatArray
-    uniform_numbers: Iterator[FloatArray]
-    in_flight: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+Memory = tuple[FloatArray, list[np.random.Generator], list[tuple[IntArray, IntArray, FloatArray]]]
+"""The logarithms of the weights, of shape (n_problems, n_arms); a generator for each problem; and
+arms, repetitions and probabilities of the pulls in flight, each of shape (n_problems,)."""
 
 
 @dataclass(frozen=True)
@@ -98,38 +72,37 @@ class EXP3(IndexPolicy):
             return 1.0
         return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> Weights:
-        uniform_numbers = _uniform_numbers(generators_of(seed, state.batch_shape))
-        return Weights(np.zeros(state.n_asked.shape), uniform_numbers)
+    def _first_memory(self, state: IndexState, seed: Seed) -> Memory:
+        return np.zeros(state.n_asked.shape), generators_of(seed, state.batch_shape), []
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         """Draw an arm for each row, and record its probability."""
-        memory: Weights = state.memory
+        log_weight, generators, in_flight = state.memory
         gamma = self._gamma(state.problem.n_arms)
-        log_weight = np.where(usable, memory.log_weight, -np.inf)
-        weight = np.exp(log_weight - largest_of_each(log_weight)[:, np.newaxis])
+        log_weight = np.where(usable, log_weight, -np.inf)
+        weight = np.exp(log_weight - log_weight.max(axis=1)[:, np.newaxis])
         share = (1 - gamma) * weight
         share /= weight.sum(axis=1, keepdims=True)
-        share += gamma / sum_of_each(usable)[:, np.newaxis] * usable
-        reached = running_sums(share)
-        limit = next(memory.uniform_numbers) * reached[-1]
+        share += gamma / usable.sum(axis=1)[:, np.newaxis] * usable
+        reached = np.cumsum(share, axis=1).T
+        limit = np.array([rng.random() for rng in generators]) * reached[-1]
         arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
         arm = usable_or_first(arm, usable)
         place = places(share, arm)
-        memory.in_flight.append((arm, state.n_asked.take(place), share.take(place)))
+        in_flight.append((arm, state.n_asked.take(place), share.take(place)))
         return arm
 
     def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        memory: Weights = state.memory
+        log_weight, _, in_flight = state.memory
         low = (known_range(self, state.problem) or (0.0, 1.0))[0]
         x = np.clip((rewards - low) / state.width, 0.0, 1.0)
         probability = np.ones(len(row))  # with which the pull of each row was drawn
-        for i, (arm, repetition, share) in enumerate(memory.in_flight):
+        for i, (arm, repetition, share) in enumerate(in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
             probability = np.where(same, share[row], probability)
             if same.all():
-                del memory.in_flight[i]
+                del in_flight[i]
                 break
         n_arms = state.problem.n_arms
         gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        memory.log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
+        log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain

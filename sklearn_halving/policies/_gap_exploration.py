@@ -210,27 +210,19 @@ class _UGap(IndexPolicy):
         """Return the exploration parameter a of this round."""
         raise NotImplementedError
 
-    def _beta(self, state: IndexState, mean: FloatArray, n_pulls: IntArray) -> FloatArray:
-        """Return half the width of the interval of each arm (beta_k in the paper)."""
-        a, n = self._exploration(state, mean), n_pulls.astype(np.float64)
-        if self.bounds == "bernstein":
-            return bernstein_radius(state, a, n, state.statistics.variance())
-        return state.width * np.sqrt(a / n)
-
     def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
-        mean = state.mean
-        choice = choose_by_gap(mean, self._beta(state, mean, n_pulls), ~np.isnan(mean), usable)
+        mean, n = state.mean, n_pulls.astype(np.float64)
+        a = self._exploration(state, mean)
+        radius = state.width * np.sqrt(a / n)  # beta_k in the paper
+        if self.bounds == "bernstein":
+            radius = bernstein_radius(state, a, n, state.statistics.variance())
+        choice = choose_by_gap(mean, radius, ~np.isnan(mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
-
-@dataclass
-class _Best:
-    """The leader with the smallest regret bound so far, in each problem."""
-
-    arm: IntArray
-    bound: FloatArray
+    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
+        return self._select_arm(state, state.n_asked, usable).arm
 
 
 @dataclass(frozen=True)
@@ -277,23 +269,23 @@ class UGapEb(_UGap):
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> _Best:
-        return _Best(np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf))
+    def _first_memory(self, state: IndexState, seed: Seed) -> tuple[IntArray, FloatArray]:
+        # The leader with the smallest regret bound so far, and this bound, in each problem.
+        return np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf)
 
     def _exploration(self, state: IndexState, mean: FloatArray) -> float:
         return self.a
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        choice, best = self._select_arm(state, state.n_asked, usable), state.memory
-        is_better = has_first & ~(choice.bound >= best.bound)
-        best.arm = np.where(is_better, choice.leader, best.arm)
-        best.bound = np.where(is_better, choice.bound, best.bound)
+        choice, (best, bound) = self._select_arm(state, state.n_asked, usable), state.memory
+        is_better = has_first & ~(choice.bound >= bound)
+        best[is_better], bound[is_better] = choice.leader[is_better], choice.bound[is_better]
         return choice.arm
 
     def _recommended(self, state: IndexState) -> IntArray:
-        best: _Best = state.memory
-        stands = (best.arm != NO_ARM) & state.alive[state.rows, best.arm]
-        return np.where(stands, best.arm, best_known(state.alive, state.mean))
+        best, _ = state.memory
+        stands = (best != NO_ARM) & state.alive[state.rows, best]
+        return np.where(stands, best, best_known(state.alive, state.mean))
 
 
 @dataclass(frozen=True)
@@ -409,14 +401,6 @@ class AdaptiveUGapEb(_UGap):
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
 
-    def regret_bounds(self, state: IndexState) -> FloatArray:
-        """Return B_J of all rounds in which every arm had bounds, shape ``(*batch, n_rounds)``."""
-        bounds = np.array(state.memory).reshape(len(state.memory), len(state.rows))
-        return bounds.T.reshape(*state.batch_shape, -1)
-
-    def _first_memory(self, state: IndexState, seed: Seed) -> list[FloatArray]:
-        return []  # the bounds of all rounds
-
     def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray:
         """Return a in each problem, shape ``(n_problems, 1)``."""
         b, is_known = state.width, np.isfinite(mean) & (state.n_pulls >= self.n_first)
@@ -433,9 +417,3 @@ class AdaptiveUGapEb(_UGap):
         total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
         n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
         return n_left / (4 * np.where(total > 0, total, 1.0))
-
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        choice = self._select_arm(state, state.n_asked, usable)
-        if has_first.any():
-            state.memory.append(np.where(has_first, choice.bound, np.nan))
-        return choice.arm

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count
+from itertools import count, groupby
 from math import ceil, floor, inf
 from typing import Literal
 
@@ -52,17 +52,12 @@ class Hyperband(BracketPolicy):
         given values of the paper's s.
     n_loops : int, default=1
         How often the chosen brackets are played, each time with new arms.
-    min_candidates : int or None, default=None
-        Minimum number of arms at the start of a bracket (n_min in section 2.6 of the paper).
-        Brackets with fewer arms are left out.
-    max_candidates : int or None, default=None
-        Limits ``s_max`` to at most ``floor(log(max_candidates))`` to the base ``factor`` (n_max in
-        section 2.6 of the paper).
     max_eliminations : int or None, default=None
         Maximum number of eliminations in a bracket (s_max in the paper). If None, it is
-        ``floor(log(max_level / min_level))`` to the base ``factor``. With a larger number, the
-        levels of rungs below ``min_level`` are raised to ``min_level``. If there are several
-        rungs at ``min_level``, only the widest is played.
+        ``floor(log(max_level / min_level))`` to the base ``factor``. For at most n_max arms in a
+        bracket (section 2.6 of the paper), it is ``floor(log(n_max))`` to this base. With a larger
+        number than the default, the levels of rungs below ``min_level`` are raised to
+        ``min_level``. If there are several rungs at ``min_level``, only the widest is played.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether the policy recommends the best arm at the largest level, or the arm with the best
         reward in any rung (line 11 of the algorithm in the paper).
@@ -113,8 +108,6 @@ class Hyperband(BracketPolicy):
     factor: Factor = 3
     brackets: str | Sequence[int] = "all"
     n_loops: Count = 1
-    min_candidates: Count | None = None
-    max_candidates: Count | None = None
     max_eliminations: CountOrZero | None = None
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
@@ -136,27 +129,16 @@ class Hyperband(BracketPolicy):
     ) -> Iterator[Bracket]:
         """Yield the brackets of Algorithm 1, the widest one first."""
         eta = exact_factor(self.factor)
-        widths = self._widths(self._largest_s(min_level, max_level, eta), eta)
-        least, most = self.min_candidates or 1, max(widths.values())
-        rule = f"be at most {most}, the candidates of the widest bracket"
-        refuse_unless(least <= most, "min_candidates", rule, least)
+        s_max = self.max_eliminations
+        if s_max is None:  # line 1
+            s_max = floor_log(Fraction(max_level, min_level), eta)
+        widths = self._widths(s_max, eta)
         for s, n_arms in widths.items():
-            if n_arms < least:
-                continue
             exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 7: r_i
             levels = [max(min_level, round_half_up(level)) for level in exact]
             rungs = halving_rungs(min(n_arms, n_available or n_arms), levels, eta)  # lines 6 to 10
             early = [replace(rung, n_repetitions=self.early_repetitions) for rung in rungs[:-1]]
             yield Bracket(s, (*early, rungs[-1]))
-
-    def _largest_s(self, min_level: int, max_level: int, eta: Fraction) -> int:
-        """Return s_max, at most as large as the levels and ``max_candidates`` allow (line 1)."""
-        s_max = self.max_eliminations
-        if s_max is None:
-            s_max = floor_log(Fraction(max_level, min_level), eta)
-        if self.max_candidates is not None:  # n_max in section 2.6
-            s_max = min(s_max, floor_log(self.max_candidates, eta))
-        return s_max
 
     def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
         """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""
@@ -209,13 +191,10 @@ class Hyperband(BracketPolicy):
         the most rungs. The remaining brackets keep workers busy that would otherwise wait for one
         of its rungs to close.
         """
-        of_loop: dict[int, list[int]] = {}
-        for index, bracket in enumerate(plan.brackets):
-            of_loop.setdefault(bracket.loop, []).append(index)
-        order = []
-        for indices in of_loop.values():
-            first = indices[(len(indices) - 1) // 2]
-            order += [first, *(index for index in indices if index != first)]
+        order: list[int] = []
+        for _, of_loop in groupby(range(len(plan.brackets)), lambda i: plan.brackets[i].loop):
+            indices = list(of_loop)
+            order += [indices.pop((len(indices) - 1) // 2), *indices]
         return order
 
 
@@ -251,10 +230,6 @@ class InfiniteHyperband(BracketPolicy):
     """
 
     budget: int
-
-    def __post_init__(self) -> None:
-        """Check that the budget is large enough for the first round."""
-        check_budget("budget", self.budget, 2, "for a first round of two arms with a unit each")
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
         # The first rungs are at ``min_level``, and all other levels are multiples of it, up to

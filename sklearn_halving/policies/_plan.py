@@ -112,11 +112,6 @@ class Bracket:
         """Return the number of pulls of all rungs, given the number of splits."""
         return sum(rung.n_pulls(max_repetitions) or 0 for rung in self.rounds)
 
-    def rung_of(self, level: int, repetition: int) -> int:
-        """Return the index of the rung that pulls at a level on a split."""
-        at_level = [i for i, rung in enumerate(self.rounds) if rung.level == level]
-        return max(i for i in at_level if self.rounds[i].first_repetition <= repetition)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -202,7 +197,9 @@ class Plan:
     def position(self, pull: Pull) -> tuple[int, int]:
         """Return the indices of the bracket and of the rung of a pull."""
         index = self.bracket_of_arm(pull.arm)
-        return index, self.brackets[index].rung_of(pull.level, pull.repetition)
+        rounds = enumerate(self.brackets[index].rounds)
+        at_level = [(i, rung) for i, rung in rounds if rung.level == pull.level]
+        return index, max(i for i, rung in at_level if rung.first_repetition <= pull.repetition)
 
 
 def open_plan(

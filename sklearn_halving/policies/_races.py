@@ -326,7 +326,10 @@ class MedianElimination(LastArmPolicy):
     reward_range: RewardRange | None = None
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        pulls_of_phase = self._pulls_of_phase(game.problem)
+        epsilon = self.epsilon / reward_width(self, game.problem)
+        # A single arm is pulled once, so that it has a reward.
+        pulls_of_phase = pulls_of_phases(epsilon, self.delta, game.n_arms) or [1]
+        check_limits(game.problem, self.max_pulls, pulls_of_phase, "epsilon", self.epsilon)
         plan = zip(halving_widths(game.n_arms) or [1], pulls_of_phase, strict=True)
         game.most_pulls = self.max_pulls
         game.stages = tuple(
@@ -335,14 +338,6 @@ class MedianElimination(LastArmPolicy):
         halving = drop_halves(game, game.alive, pulls_of_phase, self.max_pulls)
         for game.stage, counts in enumerate(halving):
             yield counts
-
-    def _pulls_of_phase(self, problem: Problem) -> list[int]:
-        """Return the number of pulls of an arm in each phase, or raise if it does not work."""
-        width, n_arms = reward_width(self, problem), problem.n_arms
-        # A single arm is pulled once, so that it has a reward.
-        counts = pulls_of_phases(self.epsilon / width, self.delta, n_arms) or [1]
-        check_limits(problem, self.max_pulls, counts, "epsilon", self.epsilon)
-        return counts
 
 
 def check_limits(

@@ -12,10 +12,9 @@ group is a whole rung. With gradual promotions, every arm is a group of its own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import ceil, isnan
@@ -44,8 +43,6 @@ from sklearn_halving.policies.bases._separate_games import SeparateGames
 
 Key = tuple[float, int, int]
 """Arms with smaller keys are promoted first. The last entry is the arm."""
-PromotionRule = Callable[[Sequence[int], FloatArray, FloatArray], list[Key]]
-"""Returns a key for each arm, given the arms, their mean rewards, and their rewards by split."""
 
 
 @dataclass
@@ -114,10 +111,10 @@ class BracketPlay:
         The arms that enter the first rung at the start, in this order: consecutive numbers.
     n_splits : int
         Number of splits of the problem.
-    rule : callable
-        Ranks arms for their promotion.
     alive : ndarray of shape (n_arms of the problem,)
         Set to False for arms that cannot be pulled any more.
+    tie_break : sequence of int or None
+        See `promotion_keys`.
     is_gradual : bool
         Whether arms are judged and promoted one by one, in the order in which they entered, and
         not when their rung is complete.
@@ -137,8 +134,8 @@ class BracketPlay:
     plan: Bracket
     entrants: Sequence[int]
     n_splits: int
-    rule: PromotionRule
     alive: BoolArray
+    tie_break: Sequence[int] | None = None
     is_gradual: bool = False
     n_closed: int = 0
     _group_of: dict[int, Group] = field(default_factory=dict)
@@ -220,7 +217,7 @@ class BracketPlay:
         means = rewards.mean(axis=1)
         rung.means |= zip(group.arms, means.tolist(), strict=True)
         rung.n_judged += len(group.arms)
-        for key in self.rule(group.arms, means, rewards):
+        for key in promotion_keys(group.arms, means, self.tie_break):
             if not isnan(rung.means[key[-1]]):
                 heappush(rung.waiting, key)
 
@@ -243,17 +240,13 @@ Select = Literal["max_resources", "all_rungs"]
 
 
 def promotion_keys(
-    arms: Sequence[int],
-    means: FloatArray,
-    rewards: FloatArray,
-    tie_break: Sequence[int] | None = None,
+    arms: Sequence[int], means: FloatArray, tie_break: Sequence[int] | None
 ) -> list[Key]:
     """Return the keys by which the arms of a rung are promoted, the smallest key first.
 
     The arms with the largest means are promoted. Of equal arms, the first one goes first, as it
     would win a grid search, and then those with the smaller numbers in ``tie_break``, so that a
-    tie on little data does not favour one end of a grid. Another rule changes only this function:
-    for a lower confidence bound, subtract a multiple of ``rewards.std(axis=1)`` from the means.
+    tie on little data does not favour one end of a grid. Another rule changes only this function.
 
     Parameters
     ----------
@@ -261,8 +254,6 @@ def promotion_keys(
         Arms that have all their rewards. Those with a mean of NaN are never promoted.
     means : ndarray of shape (n,)
         Mean reward of each arm.
-    rewards : ndarray of shape (n, n_splits)
-        Rewards of each arm on the splits of the rung.
     tie_break : sequence of int or None
         A number for each arm of the problem; see `Problem`.
     """
@@ -366,11 +357,6 @@ class SuccessiveHalving(_BudgetedHalving):
     >>> [(rung.n_arms, rung.level) for rung in rungs]
     [(16, 15), (8, 46), (4, 108), (2, 233)]
     """
-
-    def __post_init__(self) -> None:
-        """Check that the budget is large enough to pull every arm once."""
-        super().__post_init__()
-        self._rungs(self.n_arms, 1, self.budget)
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
@@ -516,9 +502,8 @@ class BracketsGame:
         """Return a bracket, which starts when it is first used."""
         if index not in self.brackets:
             bracket, arms = self.plan.brackets[index], self.plan.arms(index)
-            rule = partial(promotion_keys, tie_break=self._tie_break)
             self.brackets[index] = BracketPlay(
-                bracket, arms, self._n_splits, rule, self._alive, self.is_gradual
+                bracket, arms, self._n_splits, self._alive, self._tie_break, self.is_gradual
             )
         return self.brackets[index]
 
@@ -528,7 +513,8 @@ N_FINALISTS = 3
 chosen by chance. On recorded learning curves its regret was more than twice as large as that of
 the best of three finalists."""
 WIDEST_RANGE = 81
-"""Maximum ratio of the largest to the smallest level, as in Hyperband with five brackets."""
+"""Maximum ratio of the largest to the smallest level, as in Hyperband with five brackets. On 400
+recorded learning curves, the regret without it was 2.7 times as large."""
 
 
 @dataclass(frozen=True)
@@ -539,24 +525,21 @@ class GridHalving(BracketPolicy):
     ``early_repetitions`` splits, and the best ``max(3, ceil(n / factor))`` of n arms are promoted
     to the next level. If more than three arms reach the largest level, they are first pulled on as
     many splits, and only the best ``max(3, ceil(n / 3))`` are pulled on the remaining splits. The
-    number of levels is limited such that at most ``n_arms * n_repetitions`` pulls are planned, as
-    in a grid search. If there is only one level, arms are eliminated on the splits alone. If that
-    is not possible either, or if there are at most two arms, all arms are pulled on all splits.
+    number of levels is limited such that no more pulls are planned than in a grid search. If there
+    is only one level, arms are eliminated on the splits alone. If that is not possible either, or
+    if there are at most two arms, all arms are pulled on all splits.
 
     Parameters
     ----------
     n_arms : int
         Number of arms, K.
-    n_repetitions : int
-        Number of splits, S.
     factor : float, default=2
         One of every ``factor`` arms is promoted below the largest level. At least 2.
     early_repetitions : int, default=2
         Number of splits on which arms are pulled below the largest level, and at the largest level
         before some of them are dropped.
-    first_floor, deep_floor : int, default=1
-        Lower limits of the levels in addition to ``min_level``. ``first_floor`` applies to all
-        levels below the largest, and ``deep_floor`` to all levels below the second largest.
+    floor : int, default=1
+        Lower limit of all levels below the largest, in addition to ``min_level``.
 
     Notes
     -----
@@ -572,7 +555,7 @@ class GridHalving(BracketPolicy):
     Examples
     --------
     >>> from sklearn_halving.policies import GridHalving, Problem
-    >>> plan = GridHalving(n_arms=24, n_repetitions=5).plan(Problem(max_level=800))
+    >>> plan = GridHalving(n_arms=24).plan(Problem(max_level=800, max_repetitions=5))
     >>> [(r.n_arms, r.level, r.n_repetitions) for r in plan.brackets[0].rounds]
     [(24, 100, 2), (12, 200, 2), (6, 400, 2), (3, 800, None)]
     >>> plan.n_pulls(5), 24 * 5
@@ -580,32 +563,25 @@ class GridHalving(BracketPolicy):
     """
 
     n_arms: Count
-    n_repetitions: Count
     factor: Factor = 2
     early_repetitions: Count = 2
-    first_floor: Count = 1
-    deep_floor: Count = 1
+    floor: Count = 1
 
     breaks_ties: ClassVar[bool] = True
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
         n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        n_splits = problem.max_repetitions or 1
         everything = Bracket(0, (Round(n_arms, problem.max_level),))
         if n_arms < N_FINALISTS:
             return [everything]
         levels = self._levels(n_arms, problem.min_level, problem.max_level)
         for n_levels in range(len(levels), 0, -1):
-            rungs = self._rungs(n_arms, levels[-n_levels:])
+            rungs = self._rungs(n_arms, n_splits, levels[-n_levels:])
             bracket = Bracket(n_levels - 1, rungs)
-            if bracket.n_pulls(self.n_repetitions) <= n_arms * self.n_repetitions:
+            if bracket.n_pulls(n_splits) <= n_arms * n_splits:
                 return [bracket]
         return [everything]
-
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
-        game, n_splits = super()._new_game(problem, rng), problem.max_repetitions or 1
-        holds, rule = self.n_repetitions == n_splits, f"be the number of splits, {n_splits}"
-        refuse_unless(holds, "n_repetitions", rule, self.n_repetitions)
-        return game
 
     def _levels(self, n_arms: int, min_level: int, max_level: int) -> list[int]:
         """Return the possible levels in increasing order."""
@@ -613,22 +589,21 @@ class GridHalving(BracketPolicy):
         levels = [max_level]
         for depth in range(1, floor_log(WIDEST_RANGE, eta) + 1):
             level = round_half_up(Fraction(max_level) / eta**depth)
-            floor = max(min_level, self.first_floor, self.deep_floor if depth > 1 else 1)
             is_of_use = ceil(n_arms / eta ** (depth - 1)) > N_FINALISTS
-            if not is_of_use or not floor <= level < levels[-1]:
+            if not is_of_use or not max(min_level, self.floor) <= level < levels[-1]:
                 break
             levels.append(level)
         return levels[::-1]
 
-    def _rungs(self, n_arms: int, levels: list[int]) -> tuple[Round, ...]:
+    def _rungs(self, n_arms: int, n_splits: int, levels: list[int]) -> tuple[Round, ...]:
         """Return the rungs at these levels. With one level, arms race on the splits."""
-        eta, n_early = exact_factor(self.factor), min(self.early_repetitions, self.n_repetitions)
+        eta, n_early = exact_factor(self.factor), min(self.early_repetitions, n_splits)
         rungs, width = [], n_arms
         for level in levels[:-1]:
             rungs.append(Round(width, level, n_early))
             width = max(N_FINALISTS, ceil(width / eta))
         least = min(N_FINALISTS, n_arms - 1)
-        if width > least and n_early < self.n_repetitions:
+        if width > least and n_early < n_splits:
             rungs.append(Round(width, levels[-1], n_early))
             width = max(least, ceil(width / 3))
             return (*rungs, Round(width, levels[-1], first_repetition=n_early))

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_halving._checks import NotNegative
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._plan import Round
-from sklearn_halving.policies._types import Problem, Pull, Pulls
+from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
-from sklearn_halving.policies.bases._ranking import TIE, best_known, keep_best
-
-LARGEST_TABLE = 10**7
-"""Largest number of arms times pulls of an arm for which `_Ahead` keeps a table of rewards."""
+from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
 """Number of pulls of an arm before its estimated variance is used."""
@@ -129,82 +126,7 @@ class SuccessiveRejects(PlannedPolicy):
     n_pulls: int
 
     def _play(self, game: Game) -> Iterator[IntArray]:
-        plan = planned_phases(game, self.n_pulls)
-        n_most = sum(phase.n_each for phase in plan)
-        size = game.n_arms * min(n_most, game.problem.max_repetitions or n_most)
-        if not game.batch_shape and game.n_arms > 2 and size <= LARGEST_TABLE:
-            game.extra = _Ahead(game.problem, plan)
-        yield from play_phases(game, plan)
-
-    def ask(self, state: Game, max_pulls: int) -> Pulls:
-        """Return up to ``max_pulls`` pulls, also of later phases for arms that surely survive."""
-        ahead: _Ahead | None = state.extra
-        if ahead is None or state.batch is None:
-            return super().ask(state, max_pulls)
-        pulls = list(islice(ahead.pulls_from(state), max(max_pulls, 0)))
-        arm, repetition = np.array(pulls, dtype=np.int64).reshape(-1, 2).T
-        np.add.at(ahead.n_asked, arm, 1)
-        return Pulls(arm, np.full(len(arm), state.level), repetition)
-
-    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, and close all phases that are complete."""
-        ahead: _Ahead | None = state.extra
-        if ahead is None:
-            super().tell(state, pulls, rewards)
-            return
-        ahead.rewards[pulls.arm, pulls.repetition] = rewards
-        ahead.is_told[pulls.arm, pulls.repetition] = True
-        while state.batch is not None:
-            arm, repetition = state.batch.arm[0], state.batch.repetition[0]
-            if not ahead.is_told[arm, repetition].all():
-                break
-            level = np.full(len(arm), state.level)
-            super().tell(state, Pulls(arm, level, repetition), ahead.rewards[arm, repetition])
-
-    def stage(self, state: Game, pull: Pull) -> int:
-        """Return the stage of a pull, which may not have begun."""
-        if state.extra is None:
-            return super().stage(state, pull)
-        return int(np.searchsorted(state.extra.ends, pull.repetition, side="right"))
-
-
-class _Ahead:
-    """The survivors of a phase that are certain before all of its rewards are known.
-
-    An arm survives if enough arms with complete rewards have smaller means, whatever the other
-    rewards will be. Its pulls of the next phase can start.
-    """
-
-    def __init__(self, problem: Problem, plan: tuple[Phase, ...]) -> None:
-        ends = np.cumsum([phase.n_each for phase in plan])
-        # Pulls of each arm in play at the end of each phase
-        self.ends = np.minimum(ends, problem.max_repetitions or ends)
-        # Arms that are kept after so many pulls of each; phases without pulls are left out
-        n_kept = [phase.n_kept for phase in plan]
-        self.n_kept = dict(zip(self.ends.tolist(), n_kept, strict=True))
-        self.n_asked = np.zeros(problem.n_arms, dtype=np.int64)
-        self.rewards = np.zeros((problem.n_arms, self.ends[-1]))
-        self.is_told = np.zeros(self.rewards.shape, dtype=bool)
-
-    def pulls_from(self, game: Game) -> Iterator[tuple[int, int]]:
-        """Yield arm and repetition of new pulls, of the current phase and then of later ones."""
-        in_play = np.flatnonzero(game.alive[0])
-        width, current = len(in_play), self.ends[game.stage]
-        for end, n_kept in self.n_kept.items():
-            if end < current:
-                continue
-            for arm in in_play[self.n_asked[in_play] < end].tolist():
-                for repetition in range(self.n_asked[arm], end):
-                    yield arm, repetition
-            in_play = in_play[self.is_told[in_play, :end].all(axis=1)]
-            mean = self.rewards[in_play, :end].mean(axis=1)
-            # NaN ranks below all numbers. Ties and infinite means wait for the end of the phase.
-            in_order = np.sort(np.where(np.isnan(mean), -np.inf, mean))
-            n_below = np.searchsorted(in_order, mean - TIE * np.abs(mean))
-            in_play = in_play[np.isfinite(mean) & (n_below >= width - n_kept)]
-            if len(in_play) < 2:  # the next phase may have no pulls
-                return
-            width = n_kept
+        yield from play_phases(game, planned_phases(game, self.n_pulls))
 
 
 @dataclass(frozen=True)
@@ -325,7 +247,11 @@ class VarianceRejects(PlannedPolicy):
         for phase in planned_phases(game, self.n_pulls):
             in_play, statistics = game.contested(), game.statistics
             budget = phase.n_each * in_play.sum(axis=1)
-            weight = self._variances(game, in_play)
+            variance, known = statistics.variance(), in_play & (game.n_pulls >= N_FOR_VARIANCE)
+            variance = np.where(known & np.isfinite(variance), variance, 0.0)
+            # Weights are equal if a variance is unknown, or if no variance is positive.
+            is_known = (known | ~in_play).all(axis=1, keepdims=True)
+            weight = positive_weights(np.where(is_known, variance, 1.0), in_play)
             yield greedy_counts(weight, game.n_pulls, budget, game.problem.max_repetitions)
             mean, error = game.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
             with np.errstate(invalid="ignore"):
@@ -333,12 +259,3 @@ class VarianceRejects(PlannedPolicy):
             game.alive = keep_best(upper, game.alive, phase.n_kept)
             game.best = best_known(game.alive, mean)
             game.stage += 1
-
-    def _variances(self, game: Game, in_play: BoolArray) -> FloatArray:
-        """Return positive weights for the arms in play, and 0 for the other arms."""
-        variance = game.statistics.variance()
-        known = in_play & (game.n_pulls >= N_FOR_VARIANCE)
-        variance = np.where(known & np.isfinite(variance), variance, 0.0)
-        # Weights are equal if a variance is unknown, or if no variance is positive.
-        is_known = (known | ~in_play).all(axis=1, keepdims=True)
-        return positive_weights(np.where(is_known, variance, 1.0), in_play)

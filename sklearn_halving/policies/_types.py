@@ -65,8 +65,6 @@ class Pulls(NamedTuple):
     @classmethod
     def of(cls, *pulls: Pull) -> Pulls:
         """Return single pulls as arrays of shape ``(len(pulls),)``."""
-        if len(pulls) == 1:  # faster, for policies that decide after every pull
-            return cls(*(np.array([number]) for number in pulls[0]))
         columns = np.array(pulls, dtype=np.int64).reshape(-1, 3).T
         return cls(*columns)
 
@@ -157,11 +155,11 @@ class Belief(NamedTuple):
 
     Parameters
     ----------
-    mean, deviation : ndarray of shape (n_arms,)
+    mean, deviation : ndarray of shape (*batch, n_arms)
         Posterior mean and standard deviation.
-    lower, upper : ndarray of shape (n_arms,)
+    lower, upper : ndarray of shape (*batch, n_arms)
         The bounds that the next round would compare.
-    regret_bounds : ndarray of shape (n_rounds,)
+    regret_bounds : ndarray of shape (*batch, n_rounds)
         Upper bound of the regret of the leader in each round.
     """
 

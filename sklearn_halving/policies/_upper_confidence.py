@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving._checks import NotNegative, check_between
+from sklearn_halving._checks import NotNegative
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import NO_ARM
@@ -29,9 +29,7 @@ from sklearn_halving.policies.bases._index_policy import (
 )
 from sklearn_halving.policies.bases._ranking import (
     best_known,
-    largest_of_each,
     largest_usable,
-    sum_of_each,
 )
 
 
@@ -75,21 +73,6 @@ class UCBE(IndexPolicy):
         return state.mean + state.width * np.sqrt(self.a / state.n)
 
 
-@dataclass
-class _Phases:
-    """The phase of each problem, and the parameter a that was estimated at its start.
-
-    Parameters
-    ----------
-    ends : ndarray of int
-        Number of pulls at the end of each phase, shape ``(n_arms - 1,)``.
-    """
-
-    ends: IntArray
-    phase: IntArray
-    a: FloatArray
-
-
 @dataclass(frozen=True)
 class AdaptiveUCBE(IndexPolicy):
     """UCB-E with an exploration parameter that is estimated in the phases of successive rejects.
@@ -126,25 +109,26 @@ class AdaptiveUCBE(IndexPolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> _Phases:
+    def _first_memory(self, state: IndexState, seed: Seed) -> Any:
+        # The ends of all phases in pulls, the phase of each problem, and the a of this phase.
         n_arms = state.problem.n_arms
         lengths = np.array(phase_lengths(n_arms, self.n_pulls), dtype=np.int64)
         # t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k
         ends = np.cumsum(lengths) + np.arange(n_arms - 1, 0, -1) * lengths
         a = np.full(len(state.rows), self.c * self.n_pulls / n_arms)
-        return _Phases(ends, np.zeros_like(state.rows), a * state.width**2)
+        return ends, np.zeros_like(state.rows), a * state.width**2
 
     def _index(self, state: IndexState) -> FloatArray:
-        memory: _Phases = state.memory
-        phase = np.searchsorted(memory.ends, state.n_asked_in_all, side="right")
-        new = phase != memory.phase
+        ends, before, a = state.memory
+        phase = np.searchsorted(ends, state.n_asked_in_all, side="right")
+        new = phase != before
         if new.any():
             # No gap exceeds the width of the range. H is therefore at least H_0.
             least = state.problem.n_arms / state.width**2
             hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
-            memory.phase[new], memory.a[new] = phase[new], self.c * self.n_pulls / hardness
+            before[new], a[new] = phase[new], self.c * self.n_pulls / hardness
         # The gaps are in units of reward.
-        squared = memory.a[:, np.newaxis] / state.width**2 / state.n
+        squared = a[:, np.newaxis] / state.width**2 / state.n
         return state.mean + state.width * np.sqrt(squared)
 
 
@@ -334,7 +318,7 @@ class LUCB(ConfidentIndexPolicy):
     def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
         n_rounds = (state.n_pulls_in_all - state.problem.n_arms) // 2
-        t = np.maximum(np.maximum(1 + n_rounds, largest_of_each(state.n_pulls)), 1)
+        t = np.maximum(np.maximum(1 + n_rounds, state.n_pulls.max(axis=1)), 1)
         t = t[:, np.newaxis].astype(np.float64)
         x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
         return state.width * np.sqrt(x / (2 * n_pulls))
@@ -361,7 +345,7 @@ class LUCB(ConfidentIndexPolicy):
         lower = (mean - radius)[state.rows, leader]
         is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
         upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
-        apart = largest_of_each(upper) < lower + self.epsilon
+        apart = upper.max(axis=1) < lower + self.epsilon
         return is_end_of_round & (leader != NO_ARM) & apart
 
 
@@ -427,8 +411,8 @@ class LilUCB(ConfidentIndexPolicy):
     def _is_decided(self, state: IndexState) -> BoolArray:
         lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
         counts = np.where(state.alive, state.n_pulls, 0)
-        most = largest_of_each(counts)
-        return most >= 1 + lambda_ * (sum_of_each(counts) - most)
+        most = counts.max(axis=1)
+        return most >= 1 + lambda_ * (counts.sum(axis=1) - most)
 
     def _recommended(self, state: IndexState) -> IntArray:
         by_mean = best_known(state.alive, state.mean)
@@ -449,6 +433,5 @@ def confidence_of_a_bound(delta: float, eps: float) -> float:
     >>> round(confidence_of_a_bound(0.05, 0.01) * 1e9, 2)
     7.21
     """
-    check_between("eps", eps, "The paper uses 0.01.", low=0, high=1)
     c = (2 + eps) / eps * (1 / log(1 + eps)) ** (1 + eps)
     return min(((sqrt(1 + delta) - 1) / 2) ** 2, log(1 + eps) / (2 * e)) / float(c)

@@ -94,14 +94,18 @@ class LikelihoodAllocation:
         limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates = estimate_arms(game.statistics, game.alive, game.table)
-        shrinkage = self._shrinkage()
+        estimates = estimate_arms(game)
+        is_few = self.common_splits and self.n_arms <= FEW_ARMS
+        shrinkage = 1.0 if is_few else DEFAULT_SHRINKAGE
         variance = shrunk_variances(estimates, game.alive, shrinkage)
         likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
         if self._even_share() > 0:
             leader = keep_best(likelihood, in_play, 1)
             likelihood[_is_wild(estimates, game.alive) & ~leader] *= LIKELIHOOD_OF_WILD
-        rank = _rank(likelihood, estimates.mean, game.alive)
+        # Without noise, all arms but the leader have a likelihood of 0: the best means are next.
+        top = np.where(game.alive, estimates.mean, -np.inf).max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            rank: FloatArray = np.where(likelihood > 0, likelihood, estimates.mean - top)
         contenders = keep_best(rank, in_play, n_contenders)
         first_two = keep_best(rank, in_play, 2)
         if self.common_splits:
@@ -137,20 +141,6 @@ class LikelihoodAllocation:
             return 0.1
         shares = {VERY_FEW_ARMS: 1.0, FEWER_ARMS: 0.5, FEW_ARMS: 0.25}
         return next((share for most, share in shares.items() if self.n_arms <= most), 0.0)
-
-    def _shrinkage(self) -> float:
-        return 1.0 if self.common_splits and self.n_arms <= FEW_ARMS else DEFAULT_SHRINKAGE
-
-
-def _rank(likelihood: FloatArray, mean: FloatArray, alive: BoolArray) -> FloatArray:
-    """Return the likelihood, or the negative gap to the best mean where the likelihood is 0.
-
-    Without noise, all arms but the leader have a likelihood of 0.
-    """
-    top = np.where(alive, mean, -np.inf).max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        rank: FloatArray = np.where(likelihood > 0, likelihood, mean - top)
-    return rank
 
 
 def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
@@ -348,10 +338,17 @@ class VarianceHalving(PlannedPolicy):
                 counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
                 yield game.within_splits(counts)
                 n_left -= 1
-                if halves and i == len(plans):
-                    _halve(game, (width + 1) // 2)  # lines 9 to 12
-                else:
-                    _lead(game, game.mean() if n_left else _estimates(game).mean)
+                is_end = i == len(plans) if halves else not n_left
+                mean = estimate_arms(game).mean if is_end else game.mean()
+                best = best_alive(game.alive, mean)
+                # A single survivor is not pulled again and stays the best, as does a leader after
+                # a stop.
+                alone = (best == NO_ARM) & game.alive.any(axis=1)
+                game.best = np.where(alone | game.is_stopped, game.best, best)
+                if halves and is_end:  # lines 9 to 12
+                    goes_on = ~game.is_stopped[:, np.newaxis]
+                    kept = keep_best(mean, game.alive, (width + 1) // 2)
+                    game.alive = np.where(goes_on, kept, game.alive)
                 if n_left:
                     self._stop_early(game, known)
                 if game.is_stopped.all():
@@ -409,7 +406,7 @@ class VarianceHalving(PlannedPolicy):
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(_estimates(game), game.alive, shrinkage)
+        variance = shrunk_variances(estimate_arms(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
@@ -439,25 +436,3 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
-
-
-def _estimates(game: Game) -> Estimates:
-    return estimate_arms(game.statistics, game.alive, game.table)
-
-
-def _halve(game: Game, n_kept: int) -> None:
-    """Keep the best arms of the problems that are not stopped."""
-    mean = _estimates(game).mean
-    _lead(game, mean)
-    goes_on = ~game.is_stopped[:, np.newaxis]
-    game.alive = np.where(goes_on, keep_best(mean, game.alive, n_kept), game.alive)
-
-
-def _lead(game: Game, mean: FloatArray) -> None:
-    """Recommend the arms with the best means.
-
-    A single survivor is not pulled again and stays the best, as does a leader after a stop.
-    """
-    best = best_alive(game.alive, mean)
-    alone = (best == NO_ARM) & game.alive.any(axis=1)
-    game.best = np.where(alone | game.is_stopped, game.best, best)

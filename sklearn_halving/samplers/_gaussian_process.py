@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -139,14 +139,13 @@ class GaussianProcessSampler(CheckedFields):
         n_steps = self.n_pool // 2
         steps = axes.steps(known[:N_PARENTS], n_steps, STEPS, rng)
         points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
-        pools = [Pool.of(process, points, axes.columns(points))]
-        gains = pools[0].gains()
+        gains = Pool.of(process, points, axes.columns(points)).gains()
         for _ in range(N_REFINEMENTS):
             best = np.argsort(-gains, kind="stable")[:N_REFINED]
             near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
-            pools.append(Pool.of(process, near, axes.columns(near)))
-            points, gains = np.concatenate([points, near]), np.append(gains, pools[-1].gains())
-        return Pool.joined(pools)
+            of_near = Pool.of(process, near, axes.columns(near)).gains()
+            points, gains = np.concatenate([points, near]), np.append(gains, of_near)
+        return Pool.of(process, points, axes.columns(points))
 
 
 def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
@@ -298,15 +297,6 @@ class Pool:
         variance = process.signal - (factors**2).sum(axis=0)
         mean = process.weights @ prior
         return cls(process, points, inputs, mean, variance, factors, process.best)
-
-    @classmethod
-    def joined(cls, pools: Sequence[Self]) -> Self:
-        """Return a pool with the points of some pools."""
-        of_points: dict[str, Any] = {
-            name: np.concatenate([getattr(pool, name) for pool in pools])
-            for name in ("points", "inputs", "mean", "variance")
-        }
-        return replace(pools[0], factors=np.hstack([pool.factors for pool in pools]), **of_points)
 
     def gains(self) -> FloatArray:
         """Return the logarithm of the expected improvement at each point."""

@@ -810,7 +810,8 @@ class BayesGapSearchCV(BaseSearch):
         splits = streamed_splits(self, inputs, resource)
         levels = full_level(self, resource, splits)
         n_arms = self._count_drawn(space)
-        n_fits = self._count_fits(n_arms, splits)
+        n_fits = count_fits(self, n_arms, splits)
+        n_fits = min(n_fits, MOST_FITS) if self.n_fits is None else n_fits
         drawn = self._draw(space, n_arms, inputs.seeds.rng)
         return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
 
@@ -820,13 +821,6 @@ class BayesGapSearchCV(BaseSearch):
             return count_candidates(self, space, lambda n_arms: 1)
         n_drawn = max(N_OF_MODEL, len(space.initial))
         return min(n_drawn, space.size or n_drawn)
-
-    def _count_fits(self, n_drawn: int, splits: SearchSplits) -> int:
-        """Return the budget."""
-        if self.n_fits is not None:
-            return int(self.n_fits)
-        n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)
-        return min(n_each * n_drawn, MOST_FITS)
 
     def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
         """Return the candidates of the model, spread evenly if the distributions allow it."""

@@ -79,15 +79,10 @@ class Randomness:
             Nonnegative integers that identify the number. They are broadcast with ``problem`` to
             at least one axis.
         """
-        if len(name) > len(_WEIGHTS):
-            raise ValueError(
-                f"A number is named by at most {len(_WEIGHTS)} whole numbers, got {len(name)}. "
-                "Combine some of them into one."
-            )
         # At least one axis, because NumPy warns of overflow of scalars, which is intended here.
         bits = self.keys[np.atleast_1d(problem)]
-        for weight, place in zip(_WEIGHTS, name, strict=False):
-            bits = bits + _product(place, weight)
+        for i, place in enumerate(name):
+            bits = bits + np.atleast_1d(place).astype(np.uint64) * _WEIGHTS[i]  # modulo 2^64
         numbers = (_scramble(bits) >> np.uint64(11)).astype(
             np.float64
         )  # a float has 53 bits of 64
@@ -112,13 +107,6 @@ class Randomness:
         """
         problem = np.arange(self.n_problems)[:, np.newaxis]
         return kind(problem, np.arange(n_arms), *name)
-
-
-def _product(place: npt.ArrayLike, weight: np.uint64) -> KeyArray | np.uint64:
-    """Return ``place * weight``, modulo 2^64."""
-    if isinstance(place, int):
-        return np.uint64(place * int(weight) % 2**64)
-    return np.atleast_1d(place).astype(np.uint64) * weight
 
 
 def _scramble(bits: KeyArray) -> KeyArray:

@@ -210,9 +210,6 @@ N_PLANNED = 2**21
 N_ASKED = 2**18
 """Number of pulls of all problems requested at a time; they fit into the cache."""
 
-MAX_IDLE = 3
-"""Number of consecutive times that a policy may return only padding."""
-
 
 def simulate(
     policy: Policy,
@@ -388,12 +385,10 @@ class Games:
         rule = f"play {n} problems at a time, the batch_shape of start"
         advice = "BanditSearchCV plays policies of one problem."
         refuse_unless(shape == (n,), type(policy).__name__, rule, f"batch_shape {shape}", advice)
-        n_idle = 0
         while not policy.is_finished(state):
             pulls = policy.ask(state, self._n_wanted(policy.order_free))
             rewards = self._rewards(policy, pulls)
-            n_idle = 0 if self._plays_on.any() else n_idle + 1
-            if not len(pulls) or n_idle >= MAX_IDLE:
+            if not self._plays_on.any():
                 raise RuntimeError(
                     f"{type(policy).__name__} must ask for a pull or have ended, but did neither "
                     f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "

@@ -96,7 +96,7 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
         table, prior, noise, n_pulls, n_counted, epsilon, betas
     )
     assert arms == expected
-    np.testing.assert_allclose(policy.regret_bounds(state), bounds, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(policy.belief(state).regret_bounds, bounds, rtol=1e-6, atol=1e-7)
     assert policy.recommend(state) == best
 
 
@@ -128,7 +128,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
         arms, state = play(policy, rewards_of(0, 12))
         assert len(arms) == 5
         assert 3 not in arms
-        assert np.isfinite(policy.regret_bounds(state)).all()
+        assert np.isfinite(policy.belief(state).regret_bounds).all()
 
 
 # ------------------------------------------------------------------------- confirmation
@@ -184,11 +184,11 @@ def test_level_and_scale_are_estimated(acquisition: str, seed: int, a: float, b:
     plain, moved = play(policy, table), play(policy, a * table + b)
     assert plain[0] == moved[0]
     (mean, deviation), (moved_mean, moved_deviation) = (
-        policy.posterior(state) for _, state in (plain, moved)
+        policy.belief(state)[:2] for _, state in (plain, moved)
     )
     np.testing.assert_allclose(moved_mean, a * mean + b, rtol=1e-6, atol=1e-6 * a)
     np.testing.assert_allclose(moved_deviation, a * deviation, rtol=1e-6)
-    bounds, moved_bounds = (policy.regret_bounds(state) for _, state in (plain, moved))
+    bounds, moved_bounds = (policy.belief(state).regret_bounds for _, state in (plain, moved))
     assert len(bounds) == (20 if acquisition == "bayesgap" else 0)
     np.testing.assert_allclose(moved_bounds, a * bounds, rtol=1e-5)
 
@@ -232,12 +232,12 @@ def test_a_failed_pull_is_one_more_reward_as_low_as_the_lowest(n_pulls_open: int
     tell_one(policy, failing, 3, np.nan)
     assert policy.is_alive(failing)[3], "the split may be to blame"
     assert failing.posterior_ahead().variance[0, 3] < 0.5
-    assert (policy.posterior(failing)[0] == 0).all()
+    assert (policy.belief(failing).mean == 0).all()
     for arm, reward in ((5, 0.7), (1, 0.2), (8, np.nan), (2, 0.4)):
         tell_one(policy, failing, arm, reward)
     for arm, reward in ((5, 0.7), (3, 0.7), (1, 0.2), (8, 0.2), (2, 0.4)):
         tell_one(policy, plain, arm, reward)
-    for values, expected in zip(policy.posterior(failing), policy.posterior(plain), strict=True):
+    for values, expected in zip(policy.belief(failing)[:2], policy.belief(plain)[:2], strict=True):
         np.testing.assert_allclose(values, expected, atol=1e-9)
     assert np.flatnonzero(~policy.is_alive(failing)).tolist() == [3, 8]
 
@@ -248,10 +248,10 @@ def test_an_infinite_reward_teaches_no_more_than_the_lowest_and_plus_infinity_no
     for state, reward in zip(states, (np.nan, -np.inf, np.inf), strict=True):
         tell_one(policy, state, 0, 0.1)
         tell_one(policy, state, 1, 0.9)
-        before = policy.posterior(state)[0]
+        before = policy.belief(state).mean
         tell_one(policy, state, 2, reward)
-        assert (policy.posterior(state)[0] == before).all() == (reward == np.inf)
-    np.testing.assert_array_equal(policy.posterior(states[0]), policy.posterior(states[1]))
+        assert (policy.belief(state).mean == before).all() == (reward == np.inf)
+    np.testing.assert_array_equal(policy.belief(states[0])[:2], policy.belief(states[1])[:2])
 
 
 @pytest.mark.parametrize("acquisition", ["bayesgap", "gp_ucb", "ei"])

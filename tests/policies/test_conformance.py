@@ -364,7 +364,7 @@ def finite_horizon(n_arms: int, budget: int, R: int, n_splits: int = 1, factor: 
 
 
 def grid_halving(n_arms: int, n_splits: int, R: int, **options: Any) -> Case:
-    policy = GridHalving(n_arms, n_splits, **options)
+    policy = GridHalving(n_arms, **options)
     return Case(policy, Problem(n_arms, 1, R, n_splits), at_the_end, n_arms * n_splits)
 
 
@@ -471,7 +471,7 @@ CASES: dict[type, list[Case]] = {
     ],
     GridHalving: [
         grid_halving(24, 5, 800),
-        grid_halving(9, 4, 30, factor=3, deep_floor=10),
+        grid_halving(9, 4, 30, factor=3, floor=10),
         grid_halving(6, 5, 1),
         grid_halving(40, 3, 64, early_repetitions=1),
         grid_halving(2, 3, 9),

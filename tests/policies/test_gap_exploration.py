@@ -98,11 +98,10 @@ def exploration(seen: list[list[float]], most: int, epsilon: float, bounds: str)
 
 
 def plain_adaptive_unified_gap(rewards: np.ndarray, most: int, epsilon: float, bounds: str):
-    """Return the arms pulled, the one of the best mean, and the bounds of the leaders' regret."""
+    """Return the arms pulled, and the one of the best mean."""
     n_first = 2 if bounds == "bernstein" else 1
     seen = [list(map(float, row[:n_first])) for row in rewards]
     arms = [*range(len(rewards))] * n_first
-    rounds = []
     while len(arms) < most:
         x = exploration(seen, most, epsilon, bounds)
         widths = [
@@ -118,10 +117,9 @@ def plain_adaptive_unified_gap(rewards: np.ndarray, most: int, epsilon: float, b
         others = [i for i in range(len(seen)) if i != leader]
         rival = max(others, key=lambda i: (round(upper[i], 9), -i))
         arm = max(sorted([leader, rival]), key=lambda i: (round(widths[i], 9), -i))
-        rounds.append(of_arm[leader])
         arms.append(arm)
         seen[arm].append(float(rewards[arm, len(seen[arm])]))
-    return arms, int(np.argmax([np.mean(s) for s in seen])), rounds
+    return arms, int(np.argmax([np.mean(s) for s in seen]))
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
@@ -133,10 +131,8 @@ def test_it_is_ugap_with_an_estimated_exploration(bounds, seed, n_arms, epsilon)
     rng = np.random.default_rng(seed)
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 50)), 0, 1)
     policy = AdaptiveUGapEb(50, epsilon, bounds, UNIT)
-    arms, best, rounds = plain_adaptive_unified_gap(rewards, 50, epsilon, bounds)
-    game = play(policy, rewards)
-    assert game[:2] == (arms, best)
-    np.testing.assert_allclose(policy.regret_bounds(game.state), rounds, rtol=1e-9)
+    expected = plain_adaptive_unified_gap(rewards, 50, epsilon, bounds)
+    assert play(policy, rewards)[:2] == expected
 
 
 def plain_gap(policy: Any, rewards: np.ndarray) -> list[int]:

@@ -24,7 +24,7 @@ from sklearn_halving.policies import (
     Problem,
     SuccessiveHalving,
 )
-from sklearn_halving.policies.bases._rungs import exact_factor, floor_log
+from sklearn_halving.policies.bases._rungs import exact_factor
 
 Rungs = list[tuple[int, int]]
 
@@ -115,22 +115,6 @@ def test_brackets_are_refused(brackets: object) -> None:
         Hyperband(brackets=brackets).plan(Problem(max_level=81))
 
 
-@given(st.integers(1, 10**4), st.integers(1, 3000), st.sampled_from([2, 3, 4, 2.5]))
-def test_max_candidates_caps_every_bracket(R: int, n_max: int, factor: float) -> None:
-    brackets = rungs_of(Hyperband(factor=factor, max_candidates=n_max), 1, R)
-    assert max(rungs[0][0] for rungs in brackets.values()) <= n_max
-    expected = min(floor_log(R, exact_factor(factor)), floor_log(n_max, exact_factor(factor)))
-    assert max(brackets) == expected, "s_max = floor(log_eta n_max), section 2.6"
-
-
-def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
-    assert list(rungs_of(Hyperband(min_candidates=9), 1, 81)) == [4, 3, 2]
-    with pytest.raises(
-        ValueError, match="min_candidates must be at most 81, the candidates of the widest"
-    ):
-        Hyperband(min_candidates=82).plan(Problem(max_level=81))
-
-
 @given(st.integers(1, 100), st.integers(1, 3**7))
 def test_few_candidates_are_used_whole_and_never_play_a_rung_alone(n: int, R: int) -> None:
     for bracket in Hyperband().plan(Problem(max_level=R, n_available=n)).brackets:
@@ -182,11 +166,11 @@ def test_odd_number_of_arms_stops_at_one() -> None:
 @given(st.integers(2, 300))
 def test_least_fixed_budget_of_the_message_works_and_one_less_fails(n: int) -> None:
     with pytest.raises(ValueError, match="The least budget that works is") as refusal:
-        SuccessiveHalving(n_arms=n, budget=1)
+        rungs_of(SuccessiveHalving(n_arms=n, budget=1), 1, 10**6)
     least = int(re.search(r"least budget that works is (\d+)", str(refusal.value)).group(1))
-    SuccessiveHalving(n_arms=n, budget=least)
+    rungs_of(SuccessiveHalving(n_arms=n, budget=least), 1, 10**6)
     with pytest.raises(ValueError, match=f"is {least}"):
-        SuccessiveHalving(n_arms=n, budget=least - 1)
+        rungs_of(SuccessiveHalving(n_arms=n, budget=least - 1), 1, 10**6)
 
 
 # --------------------------------------------------- Li et al., Fig. 10: finite horizon

@@ -96,7 +96,7 @@ def test_not_to_know_the_budget_costs_little() -> None:
     assert unknown < known + 0.12
 
 
-# ------------------------------------------------------------------- pulls before a phase ends
+# ---------------------------------------------------------------------------- several workers
 
 
 def play_with_workers(
@@ -124,7 +124,7 @@ def play_with_workers(
 @pytest.mark.parametrize("n_splits", [None, 7])
 @pytest.mark.parametrize("noise", [0.0, 0.2, np.nan])
 @pytest.mark.parametrize("seed", range(6))
-def test_pulls_before_the_end_of_a_phase_are_those_of_the_next(seed, noise, n_splits) -> None:
+def test_several_workers_make_the_same_pulls_and_choice(seed, noise, n_splits) -> None:
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(3, 20))
     n_pulls = int(rng.integers(n_arms + 1, 8 * n_arms))
@@ -134,18 +134,3 @@ def test_pulls_before_the_end_of_a_phase_are_those_of_the_next(seed, noise, n_sp
     for n_workers in (3, 8, 50):
         together = play_with_workers(n_workers, rewards, n_pulls, seed, n_splits)
         assert together == alone
-
-
-def test_arms_that_surely_survive_do_not_wait_for_the_end_of_a_phase() -> None:
-    """Half of the arms are rejected after the first phase. One of its pulls is still running."""
-    rewards = np.random.default_rng(0).normal(np.arange(32)[:, np.newaxis], 0.1, (32, 160))
-    policy = SuccessiveRejects(160)
-    state = policy.start(Problem(32))
-    first = policy.ask(state, 64)
-    assert len(first) == 64
-    told = Pulls(*(column[:-1] for column in first))
-    policy.tell(state, told, rewards[told.arm, told.repetition])
-    more = policy.ask(state, 100)
-    assert more.repetition.tolist() == [2] * len(more)
-    assert sorted(more.arm.tolist()) == list(range(14, 31))[-len(more) :]
-    assert len(more) >= 16

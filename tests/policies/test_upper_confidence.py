@@ -265,8 +265,8 @@ def test_weights_are_those_of_a_plain_loop() -> None:
         p = 0.8 * weight[arm] / weight.sum() + 0.2 / 4
         log_weight[arm] += 0.2 * rewards[arm, n_pulls[arm]] / (p * 4)
         n_pulls[arm] += 1
-    assert game.state.memory.log_weight[0] == pytest.approx(log_weight)
-    assert not game.state.memory.in_flight
+    assert game.state.memory[0][0] == pytest.approx(log_weight)
+    assert not game.state.memory[2]
 
 
 def test_the_regret_is_below_the_bound_and_falls() -> None:

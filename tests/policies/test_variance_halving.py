@@ -261,7 +261,7 @@ def test_stopping_asks_for_the_same_pulls_but_fewer(
     assert policy.is_alive(state)[choice]
     if len(pulled) < len(everything):
         assert policy.ended_by(state)
-        estimates = estimate_arms(state.statistics, state.alive, state.table)
+        estimates = estimate_arms(state)
         alive = np.flatnonzero(policy.is_alive(state))
         if policy.keep_pulls:
             assert choice == alive[estimates.mean[0, alive].argmax()], "not the leader"

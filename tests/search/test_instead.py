@@ -76,7 +76,7 @@ def played(policy, kind, **params):
         FiniteHorizonHalving(n_arms=9, budget=2000),
         InfiniteHyperband(budget=5000),
         GrowingHyperband(budget=5000),
-        GridHalving(n_arms=12, n_repetitions=2),
+        GridHalving(n_arms=12),
     ],
     ids=lambda policy: type(policy).__name__,
 )

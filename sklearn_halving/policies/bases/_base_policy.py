@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -90,20 +90,13 @@ RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it
 Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
 
 
-class Ranged(Protocol):
-    """A policy with a range of rewards."""
-
-    @property
-    def reward_range(self) -> RewardRange | None:
-        """Smallest and largest possible reward; None for those of the problem."""
-
-
-def known_range(policy: Ranged, problem: Problem) -> RewardRange | None:
+def known_range(policy: Any, problem: Problem) -> RewardRange | None:
     """Return the range of rewards of a policy, or else that of the problem."""
-    return problem.reward_range if policy.reward_range is None else policy.reward_range
+    own: RewardRange | None = policy.reward_range
+    return problem.reward_range if own is None else own
 
 
-def reward_width(policy: Ranged, problem: Problem) -> float:
+def reward_width(policy: Any, problem: Problem) -> float:
     """Return ``high - low``, or raise if there is no range.
 
     Confidence intervals are multiplied by this width. This is equivalent to scaling all rewards

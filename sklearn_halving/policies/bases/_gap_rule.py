@@ -12,7 +12,6 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._ranking import (
     TIE,
     gap_to_others,
-    largest_of_each,
     places,
     two_largest,
 )
@@ -48,7 +47,7 @@ def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntA
     If ``priority`` is given, ties go to the first place with the largest priority. It must be
     positive, and have the shape of the scores or of a row.
     """
-    top = largest_of_each(score)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
+    top = score.max(axis=1)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
     top -= TIE * np.abs(top)
     is_tied = score >= top
     return (is_tied if priority is None else is_tied * priority).argmax(axis=1)
@@ -79,8 +78,7 @@ def choose_by_gap(
         Entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
     """
     upper, lower = mean + half_width, mean - half_width
-    if not alive.all():
-        upper[~alive] = lower[~alive] = NOWHERE
+    upper[~alive] = lower[~alive] = NOWHERE
     regret = gap_to_others(upper, lower, NOWHERE)
     leader = first_largest(-regret, priority)
     start = places(regret, np.zeros_like(leader))  # of each row in the flat arrays
@@ -183,9 +181,7 @@ def _hardness(
     """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
     wide = 3 * deviation
     upper, lower = mean + wide, mean - wide
-    if not alive.all():
-        upper[~alive] = NOWHERE
-        lower[~alive] = -NOWHERE  # an infinite gap, which adds nothing
+    upper[~alive], lower[~alive] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
     best, others, place = two_largest(upper, NOWHERE)
     gap = np.subtract(best[:, np.newaxis], lower, out=lower)
     gap.put(place, others - (best - 2 * wide.take(place)))

@@ -27,10 +27,8 @@ from sklearn_halving.policies.bases._base_policy import (
 from sklearn_halving.policies.bases._ranking import (
     ArmStatistics,
     BrokenSplits,
-    any_of_each,
     best_known,
     largest_usable,
-    sum_of_each,
 )
 
 
@@ -105,12 +103,12 @@ class IndexState:
     @property
     def n_asked_in_all(self) -> IntArray:
         """Number of pulls of all arms together, with those in flight; shape (n_problems,)."""
-        return sum_of_each(self.n_asked)
+        return self.n_asked.sum(axis=1)
 
     @property
     def n_pulls_in_all(self) -> IntArray:
         """Number of pulls of all arms that returned, shape (n_problems,)."""
-        return sum_of_each(self.n_pulls + self.n_lost)
+        return (self.n_pulls + self.n_lost).sum(axis=1)
 
     def is_waiting(self) -> BoolArray:
         """Return which arms have pulls in flight."""
@@ -209,13 +207,10 @@ class IndexPolicy(BasePolicy):
             may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
             arm = np.where(may_ask, arm, NO_ARM)
         row = np.flatnonzero(arm != NO_ARM)
-        if not len(row):
-            arm = arm[:0]
-        place = row * state.problem.n_arms + arm[row]
-        n_asked = state.n_asked.reshape(-1)  # the same memory, which is faster to index
+        arm = arm if len(row) else arm[:0]
         repetition = np.zeros_like(arm)
-        repetition[row] = before = n_asked[place]
-        n_asked[place] = before + 1
+        repetition[row] = state.n_asked[row, arm[row]]
+        state.n_asked[row, arm[row]] += 1
         level = np.full_like(arm, state.problem.max_level)
         shape = (*state.batch_shape, int(len(row) > 0))
         return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))
@@ -225,13 +220,13 @@ class IndexPolicy(BasePolicy):
         usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
         if not has_few.any():
             return self._choose(state, usable, state.is_open)
-        n_few = sum_of_each(state.alive & has_few & (usable | state.is_waiting()))
+        n_few = (state.alive & has_few & (usable | state.is_waiting())).sum(axis=1)
         # If most first pulls are in flight, the few arms with an index must not get all pulls.
         may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
         arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
         waits = usable & (state.n_asked - state.n_lost < self.n_first)
         fewest = np.where(waits, state.n_asked, state.n_asked.max() + 1).argmin(axis=1)
-        return np.where(any_of_each(waits), fewest, arm)
+        return np.where(waits.any(axis=1), fewest, arm)
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, in the order in which the pulls were requested."""
@@ -257,18 +252,16 @@ class IndexPolicy(BasePolicy):
 
     def _close_problems(self, state: IndexState) -> None:
         """Close the problems that are decided, have spent the budget, or have no pull left."""
+        alive = state.alive
         is_decided = state.is_open & self._is_decided(state)
-        if is_decided.any():
-            is_decided &= ~any_of_each(state.alive & (state.n_pulls < self.n_first))
+        is_decided &= ~(alive & (state.n_pulls < self.n_first)).any(axis=1)
         is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
-        alive, is_limited = state.alive, state.problem.max_repetitions is not None
-        if is_limited or state.problem.n_arms == 1 or not alive.all():
-            is_over |= ~any_of_each(state.can_be_pulled() | state.is_waiting())
-            if not self.goes_on_when_decided:
-                is_unknown = alive & (state.n_pulls == 0)
-                is_alone = (sum_of_each(alive) <= 1) & ~any_of_each(is_unknown)
-                is_decided |= state.is_open & is_alone & any_of_each(alive)
-                is_over |= is_alone
+        is_over |= ~(state.can_be_pulled() | state.is_waiting()).any(axis=1)
+        if not self.goes_on_when_decided:
+            is_unknown = alive & (state.n_pulls == 0)
+            is_alone = (alive.sum(axis=1) <= 1) & ~is_unknown.any(axis=1)
+            is_decided |= state.is_open & is_alone & alive.any(axis=1)
+            is_over |= is_alone
         state.is_decided |= is_decided
         state.is_open &= ~is_over
 

@@ -70,10 +70,6 @@ class Batch:
         self.repetition += np.arange(width)
         self.rewards = np.full(shape, np.nan)
 
-    @property
-    def n_columns(self) -> int:
-        return int(self.arm.shape[1])
-
     def store(self, arm: IntArray, repetition: IntArray, rewards: FloatArray) -> None:
         """Store rewards at the places of their pulls; arrays have shape (n_problems, n)."""
         self.n_told += arm.shape[1]
@@ -210,7 +206,7 @@ class PlannedPolicy(BasePolicy):
         """Run the loop to its next plan with pulls, if there is one."""
         for counts in game.batches:
             game.batch = Batch(counts, game.n_pulls)
-            if game.batch.n_columns:
+            if game.batch.rewards.size:
                 return
         game.batch, game.revives = None, False
 
@@ -233,7 +229,7 @@ class PlannedPolicy(BasePolicy):
         shape = len(state.alive), len(pulls)
         told = np.asarray(rewards, dtype=np.float64).reshape(shape)
         batch.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
-        if batch.n_told == batch.n_columns:
+        if batch.n_told == batch.rewards.shape[1]:
             with np.errstate(over="ignore", invalid="ignore"):  # rewards may be near 1e300
                 state.take_in(batch)
                 self._open_plan(state)

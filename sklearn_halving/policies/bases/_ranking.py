@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,45 +55,6 @@ def keep_best(score: FloatArray, alive: BoolArray, n_kept: int | IntArray) -> Bo
     return kept
 
 
-def largest_of_each(values: Numbers) -> Numbers:
-    """Return the largest value of each row, shape ``(n_rows,)``.
-
-    It is several times as fast as ``values.max(axis=1)`` for rows of a few values.
-    """
-    return values.max(axis=1) if is_wide(values) else by_column(values).max(axis=0)
-
-
-def any_of_each(mask: BoolArray) -> BoolArray:
-    """Return whether any value of each row is true, shape ``(n_rows,)``."""
-    # Products of truth values are several times as fast as `any` and `sum` for short rows.
-    return mask @ np.ones(mask.shape[1], dtype=bool)
-
-
-def sum_of_each(values: IntArray | BoolArray) -> IntArray:
-    """Return the sum of each row, shape ``(n_rows,)``."""
-    return np.asarray(values @ np.ones(values.shape[1], dtype=np.int64), dtype=np.int64)
-
-
-def is_wide(values: AnyArray) -> bool:
-    """Return whether the rows are so long that reductions over their values are fast."""
-    return bool(len(values) < values.shape[1])
-
-
-def by_column(values: AnyArray) -> AnyArray:
-    """Return the transposed array, contiguous. NumPy reduces its first axis much faster."""
-    return np.ascontiguousarray(values.T)
-
-
-def running_sums(values: FloatArray) -> FloatArray:
-    """Return the cumulative sums of each row, transposed: shape ``(n_columns, n_rows)``."""
-    if is_wide(values):
-        return np.cumsum(values, axis=1).T
-    sums = values.T.copy()
-    for before, column in pairwise(sums):  # several times as fast as cumsum
-        column += before
-    return sums
-
-
 def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:
     """Return the largest ``upper`` of all other arms minus ``lower``, for each arm.
 
@@ -119,7 +79,7 @@ def two_largest(
     place = places(values, values.argmax(axis=1))
     best = values.take(place)
     values.put(place, nothing)
-    others = largest_of_each(values)
+    others = values.max(axis=1)
     values.put(place, best)
     return best, others, place
 
@@ -137,7 +97,7 @@ def best_alive(alive: BoolArray, mean: FloatArray) -> IntArray:
     known = alive & ~np.isnan(mean)
     # Arms at minus infinity rank below finite numbers, but above arms without a reward.
     score = np.where(known, mean, -np.inf)
-    top = largest_of_each(score)
+    top = score.max(axis=1)
     top -= TIE * np.abs(np.where(np.isfinite(top), top, 0.0))
     tied = known & (score >= top[:, np.newaxis])
     arm = tied.argmax(axis=1)

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.bases._planned_pulls import Game
-from sklearn_halving.policies.bases._ranking import ArmStatistics, best_alive
+from sklearn_halving.policies.bases._ranking import best_alive
 
 WILD = 1e3
 """An arm is wild if its rewards are this many times as far from the best arm as those of the best
@@ -190,25 +190,18 @@ LARGEST = 1e150
 HUGE = 1e280
 """Sums of squares above this number, of which a multiple may overflow, are ignored."""
 
-FREEDOM_OF_PRIOR = 3.0
-"""What the pooled variance adds to the degrees of freedom of an arm; see `tail_factor`."""
 QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(
-    statistics: ArmStatistics, alive: BoolArray, table: FloatArray | None
-) -> Estimates:
-    """Return the estimates of the arms in play, by the additive model if they share splits.
-
-    ``table`` has the rewards on common splits, shape (n_problems, n_arms, n_splits), and NaN where
-    an arm was not pulled.
-    """
+def estimate_arms(game: Game) -> Estimates:
+    """Return the estimates of the arms in play, by the additive model if they share splits."""
+    statistics, table = game.statistics, game.table
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
     plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
     if table is not None:
         # Arms whose squares may overflow are compared by their means.
-        usable = alive & np.isfinite(mean) & (squares < HUGE)
+        usable = game.alive & np.isfinite(mean) & (squares < HUGE)
         fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
         both = zip(fit, plain, strict=True)
         plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
@@ -268,9 +261,9 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
     of the normal one: standard errors times this ratio have about the tails of means with an
     estimated variance. Without it, arms whose first rewards were similar by chance seem to be
     precise. The variance of an arm is shrunk towards the pooled variance, which counts as
-    `FREEDOM_OF_PRIOR` further degrees of freedom. The second part is ``1 + 1 / (n_arms + 2)``: the
-    leader is selected by the same rewards, so its lead is too large on average, and the flat prior
-    of the probability does not correct for it. The constants were chosen by simulation, and
+    `DEFAULT_SHRINKAGE` further degrees of freedom. The second part is ``1 + 1 / (n_arms + 2)``:
+    the leader is selected by the same rewards, so its lead is too large on average, and the flat
+    prior of the probability does not correct for it. The constants were chosen by simulation, and
     checked with other seeds; see `examples/benchmarks/calibration.py`.
 
     Parameters
@@ -293,7 +286,7 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
     array([1.86, 1.38, 1.14])
     """
     # stdtrit does not take infinity
-    freedom = np.minimum(np.asarray(freedom, dtype=np.float64) + FREEDOM_OF_PRIOR, 1e6)
+    freedom = np.minimum(np.asarray(freedom, dtype=np.float64) + DEFAULT_SHRINKAGE, 1e6)
     ratio = stdtrit(freedom, QUANTILE) / ndtri(QUANTILE)
     return ratio * (1 + 1 / (np.asarray(n_arms) + 2))
 
@@ -306,7 +299,7 @@ def errors_in_play(
     The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
     alive, n_pulls = game.alive, game.statistics.n_pulls
-    estimates = estimate_arms(game.statistics, alive, game.table)
+    estimates = estimate_arms(game)
     ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:

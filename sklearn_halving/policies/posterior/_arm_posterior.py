@@ -38,9 +38,6 @@ MAX_CHECKED_ARMS = 5000
 N_SAMPLED_COLUMNS = 256
 """Number of columns from which the norm of a large matrix is estimated."""
 
-N_AT_ONCE = 2**16
-"""Maximum number of covariances that are computed at once for the norm."""
-
 RANK_TOLERANCE = 1e-10
 """Unexplained variance, relative to the largest variance, below which an arm needs no feature."""
 
@@ -151,26 +148,19 @@ class KernelCovariance:
     points: FloatArray = field(repr=False)
     diagonal: FloatArray = field(repr=False)
 
-    def columns(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of some arms with all arms, shape ``(len(arms), n_arms)``."""
-        columns = np.asarray(self.kernel(self.points[arms], self.points), dtype=np.float64)
-        shape = len(arms), len(self.points)
-        rule = f"return an array of shape (len(points), len(others)), here {shape}"
-        refuse_unless(columns.shape == shape, "kernel(points, others)", rule, columns.shape)
-        return columns
-
     def column(self, arm: int) -> FloatArray:
         """Return the covariances of all arms with one arm, shape ``(n_arms,)``."""
-        return self.columns(np.array([arm]))[0]
+        column = np.asarray(self.kernel(self.points[[arm]], self.points), dtype=np.float64)
+        shape = 1, len(self.points)
+        rule = f"return an array of shape (len(points), len(others)), here {shape}"
+        refuse_unless(column.shape == shape, "kernel(points, others)", rule, column.shape)
+        return column[0]
 
     def squared_norm(self) -> float:
         """Return the sum of all squared entries, estimated from up to 256 columns."""
-        n_arms = len(self.points)
-        arms = spread_places(N_SAMPLED_COLUMNS, n_arms)
-        n_parts = -(-len(arms) * n_arms // N_AT_ONCE)
-        parts = np.array_split(arms, min(n_parts, len(arms)))
-        sums = [np.square(self.columns(part)).sum(axis=1) for part in parts]
-        return float(np.mean(np.concatenate(sums))) * n_arms
+        arms = spread_places(N_SAMPLED_COLUMNS, len(self.points)).tolist()
+        sums = [np.square(self.column(arm)).sum() for arm in arms]
+        return float(np.mean(sums)) * len(self.points)
 
 
 def spread_places(n_most: int, n_places: int) -> IntArray:
@@ -282,37 +272,34 @@ class PriorFeatures:
 
     Attributes
     ----------
-    n_rows : int
-        Number of features so far.
+    rows : ndarray of shape (n_rows, n_arms)
+        The features so far.
     unexplained : ndarray of shape (n_arms,)
         Prior variance that the features so far do not explain.
     """
 
     def __init__(self, covariance: ArmCovariance) -> None:
-        self.covariance, self.n_rows = covariance, 0
+        self.covariance = covariance
         self.unexplained = np.array(self.covariance.diagonal, dtype=np.float64)
-        self._buffer = np.zeros((0, len(self.unexplained)))
+        self.rows = np.zeros((0, len(self.unexplained)))
         self._largest = float(self.unexplained.max())
 
     @property
-    def rows(self) -> FloatArray:
-        """The features, shape ``(n_rows, n_arms)``; a view."""
-        return self._buffer[: self.n_rows]
+    def n_rows(self) -> int:
+        """Number of features so far."""
+        return len(self.rows)
 
     def cover(self, arm: int) -> bool:
         """Add a feature if the arm is not fully explained. Return whether one was added."""
         left = float(self.unexplained[arm])
         if left == 0:
             return False
-        n, nugget = self.n_rows, NUGGET * self._largest
-        row = self.covariance.column(arm) - self._buffer[:n, arm] @ self._buffer[:n]
+        nugget = NUGGET * self._largest
+        row = self.covariance.column(arm) - self.rows[:, arm] @ self.rows
         row[arm] += nugget
         row /= np.sqrt(left + nugget)
-        self._make_room()
-        self._buffer[n] = row
-        self.n_rows += 1
-        row *= row
-        self.unexplained -= row
+        self.rows = np.vstack([self.rows, row])
+        self.unexplained -= row * row
         self.unexplained[arm] = 0.0
         self._check(arm)
         self.unexplained[self.unexplained <= RANK_TOLERANCE * self._largest] = 0.0
@@ -328,14 +315,6 @@ class PriorFeatures:
         holds = self.unexplained[worst] >= -1e-6 * self._largest
         got = f"a covariance of arms {arm} and {worst} that exceeds their variances"
         refuse_unless(holds, "covariance", "be positive semi-definite", got)
-
-    def _make_room(self) -> None:
-        n_max, n_arms = self._buffer.shape
-        if self.n_rows == n_max:
-            # Memory pages are only allocated when they are written.
-            larger = np.zeros((min(n_arms, max(16, 2 * n_max)), n_arms))
-            larger[:n_max] = self._buffer
-            self._buffer = larger
 
 
 class ArmPosterior:
@@ -470,7 +449,7 @@ class ArmPosterior:
         scale = np.sqrt(left / np.maximum(self.n_told - 1, 1))
         return offset, np.where(self.n_told > 1, scale, 1.0)
 
-    def sample(self, rng: np.random.Generator, n_draws: int = 1) -> FloatArray:
+    def sample(self, rng: np.random.Generator) -> FloatArray:
         """Draw the deviations of the arms from their means.
 
         The variance that the features do not explain is drawn independently for every arm, so
@@ -478,36 +457,27 @@ class ArmPosterior:
 
         Returns
         -------
-        sample : ndarray of shape (n_problems, n_draws, n_arms)
+        sample : ndarray of shape (n_problems, n_arms)
         """
         self._make_room(0)
-        n_problems, n_arms = self.variance.shape
-        n = self.features.n_rows
-        normal = rng.standard_normal((n_draws, n_problems * (n + n_arms)))
-        of_rows = normal[:, : n_problems * n].reshape(n_draws, n_problems, n)
-        of_arms = normal[:, n_problems * n :].reshape(n_draws, n_problems, n_arms)
-        weights = np.matmul(self.root, of_rows.transpose(1, 2, 0)).transpose(0, 2, 1)
-        explained = weights.reshape(-1, n) @ self.features.rows
-        unexplained = np.sqrt(self.features.unexplained) * of_arms.transpose(1, 0, 2)
-        return explained.reshape(unexplained.shape) + unexplained
+        of_rows = rng.standard_normal((*self.root.shape[:2], 1))
+        of_arms = rng.standard_normal(self.variance.shape)
+        explained = np.matmul(self.root, of_rows)[:, :, 0] @ self.features.rows
+        deviation: FloatArray = explained + np.sqrt(self.features.unexplained) * of_arms
+        return deviation
 
     def _make_room(self, n_splits: int) -> None:
         """Make room for all features, each with mean 0 and variance 1, and for some splits."""
         n_before, n = self.root.shape[1], self.features.n_rows
-        if n_splits > self.split_sums.shape[1]:
-            n_splits = max(8, 2 * n_splits)
         n_splits = max(n_splits, self.split_sums.shape[1])
-        self.root = _enlarged(self.root, n, n)
+        self.root = _padded(self.root, n, n)
         self.root[:, np.arange(n_before, n), np.arange(n_before, n)] = 1.0
-        self.means = _enlarged(self.means, 2, n)
-        self.split_features = _enlarged(self.split_features, n_splits, n)
-        self.split_sums = _enlarged(self.split_sums, n_splits, 2)
+        self.means = _padded(self.means, 2, n)
+        self.split_features = _padded(self.split_features, n_splits, n)
+        self.split_sums = _padded(self.split_sums, n_splits, 2)
 
 
-def _enlarged(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:
+def _padded(values: FloatArray, n_rows: int, n_columns: int) -> FloatArray:
     """Return the arrays with rows and columns of zeros at their ends."""
-    if values.shape[1:] == (n_rows, n_columns):
-        return values
-    larger = np.zeros((len(values), n_rows, n_columns))
-    larger[:, : values.shape[1], : values.shape[2]] = values
-    return larger
+    n_more = n_rows - values.shape[1], n_columns - values.shape[2]
+    return np.pad(values, ((0, 0), (0, n_more[0]), (0, n_more[1]))) if any(n_more) else values

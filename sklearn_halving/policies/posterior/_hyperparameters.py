@@ -298,7 +298,9 @@ def fit_hyperparameters(
     Hyperparameters
         The guess itself if there are fewer than four rewards, or if all are equal.
     """
-    told = _thinned(told)
+    arms = np.unique(told.arm)
+    is_chosen = np.isin(told.arm, arms[spread_places(MAX_FITTED_ARMS, len(arms))])
+    told = ArmRewards(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])
     if len(told.rewards) < LEAST_REWARDS or np.ptp(told.rewards) == 0:
         return guess
     sums = RewardSums.of(told)
@@ -319,14 +321,6 @@ def fit_hyperparameters(
     start = np.clip(center, *bounds.T)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return guess.from_vector(np.asarray(found.x, dtype=np.float64))
-
-
-def _thinned(told: ArmRewards) -> ArmRewards:
-    """Return the rewards of at most `MAX_FITTED_ARMS` arms, spread over all of them."""
-    arms = np.unique(told.arm)
-    chosen = arms[spread_places(MAX_FITTED_ARMS, len(arms))]
-    is_chosen = np.isin(told.arm, chosen)
-    return ArmRewards(told.arm[is_chosen], told.split[is_chosen], told.rewards[is_chosen])
 
 
 @dataclass(eq=False)

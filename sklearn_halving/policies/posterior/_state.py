@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
-from sklearn_halving.policies.bases._ranking import BrokenSplits, any_of_each
+from sklearn_halving.policies.bases._ranking import BrokenSplits
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 
@@ -118,7 +118,7 @@ class PosteriorState:
 
     def is_known(self) -> BoolArray:
         """Return in which problems an arm in play has a reward, shape ``(n_problems,)``."""
-        return any_of_each((self.n_told > 0) & self.alive)
+        return ((self.n_told > 0) & self.alive).any(axis=1)
 
     def may_pull(self) -> BoolArray:
         """Return the arms that can be pulled; none if only one arm is left and has a reward."""
@@ -150,16 +150,6 @@ class PosteriorState:
         mean = self.prior_mean + of_rewards - offset[:, np.newaxis] * of_ones
         return Estimates(mean / scale[:, np.newaxis], self.zero + offset, scale, known_scale)
 
-    def in_rewards(self) -> tuple[FloatArray, FloatArray]:
-        """Return posterior means and standard deviations in units of reward.
-
-        Both arrays have shape ``(n_problems, n_arms)``. Standard deviations are NaN if the scale
-        is not known.
-        """
-        estimates = self.estimates()
-        mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
-        return mean, estimates.known_scale[:, np.newaxis] * np.sqrt(self.posterior.variance)
-
     def posterior_ahead(self) -> ArmPosterior:
         """Return the posterior whose variances include the pulls in flight and the lost ones."""
         failed = [*self.lost, *(self._pull_of_each(*pull) for pull in self.splits.doubtful.T)]
@@ -171,11 +161,8 @@ class PosteriorState:
                 self._ahead.update(arm, repetition, None)
         return self._ahead
 
-    def regret_bounds(self) -> FloatArray:
-        """Return the bounds of all rounds in units of reward, shape ``(n_problems, n_rounds)``."""
-        return self._bounds() * self.estimates().known_scale[:, np.newaxis]
-
-    def _bounds(self) -> FloatArray:
+    def bounds(self) -> FloatArray:
+        """Return the bounds of all rounds, standardized; shape ``(n_problems, n_rounds)``."""
         bounds = np.array([bound for _, bound in self.rounds])
         return bounds.reshape(len(self.rounds), len(self.lowest)).T
 
@@ -183,7 +170,7 @@ class PosteriorState:
         """Return the recommendation of the paper, ignoring leaders that may not win."""
         leaders = np.array([leader for leader, _ in self.rounds]).T
         is_allowed = np.take_along_axis(may_win, leaders, axis=1)
-        place = first_largest(np.where(is_allowed, -self._bounds(), -np.inf))
+        place = first_largest(np.where(is_allowed, -self.bounds(), -np.inf))
         leader = np.take_along_axis(leaders, place[:, np.newaxis], axis=1)[:, 0]
         return np.where(is_allowed.any(axis=1), leader, otherwise)
 

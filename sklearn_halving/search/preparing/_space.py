@@ -19,7 +19,6 @@ from sklearn_halving._formatting import counted
 from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._resource import listed
 from sklearn_halving.samplers import Space
@@ -82,8 +81,11 @@ class SearchSpace:
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
         self._grid = _grid_of(spaces, self.is_grid)
-        in_front = self._indices_of_initial()
-        self._shifts = in_front - np.arange(len(in_front))
+        # The candidates of the grid that are not among the initial ones, unless it is very large.
+        self._others: Any = self._grid
+        if self.initial and self._grid is not None and len(self._grid) <= MAX_CHOICES:
+            keys = {params_digest(params) for params in self.initial}
+            self._others = [p for p in self._grid if params_digest(p) not in keys]
         if self.size == 0:
             raise ValueError(
                 f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
@@ -104,7 +106,7 @@ class SearchSpace:
         """Number of candidates; None if it is unlimited."""
         if self._grid is None:
             return None
-        return len(self.initial) + len(self._grid) - len(self._shifts)
+        return len(self.initial) + len(self._others)
 
     @property
     def n_of_grid(self) -> int:
@@ -118,14 +120,6 @@ class SearchSpace:
         if len(grid) > MAX_CHOICES:
             return self.size or 0
         return n_different((*self.initial, *grid))
-
-    def _indices_of_initial(self) -> IntArray:
-        """Return the indices of the initial candidates in a grid, unless it is very large."""
-        grid = self._grid if self.initial and self._grid is not None else ()
-        keys = {params_digest(params) for params in self.initial}
-        listed = enumerate(grid if len(grid) <= MAX_CHOICES else ())
-        found = [index for index, params in listed if params_digest(params) in keys]
-        return np.array(found, dtype=np.int64)
 
     def check_initial(self, n_candidates: int) -> None:
         """Raise if there are more initial candidates than the search starts."""
@@ -150,17 +144,11 @@ class SearchSpace:
         self.check_initial(n)
         if size is None or not (self.is_grid or size <= n):
             return [*self.initial, *self._draw_from_distributions(n - n_initial, rng)]
-        return [self._at(place) for place in _draw_indices(size, n_initial, n_of_bracket, rng)]
-
-    def _at(self, place: int) -> Params:
-        """Return a candidate of a finite space: an initial one, or another one of the grid."""
-        if place < len(self.initial):
-            return self.initial[place]
-        grid: Any = self._grid
-        place -= len(self.initial)
-        index = place + int(np.searchsorted(self._shifts, place, side="right"))
         # Indexing a ParameterGrid returns the parameters in reverse order.
-        return dict(sorted(grid[index].items()))
+        return [
+            self.initial[i] if i < n_initial else dict(sorted(self._others[i - n_initial].items()))
+            for i in _draw_indices(size, n_initial, n_of_bracket, rng)
+        ]
 
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""

@@ -43,8 +43,8 @@ error of an accuracy is at most 0.05, which is small compared with the differenc
 candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
 TELLING_PER_CLASS = 10
 TELLING_ERRORS = 4
-FLOOR_ROWS, DEEP_ROWS = 50, 200
-"""Minimum number of rows for the rung directly below the largest level, and for those below."""
+FLOOR_ROWS = 50
+"""Minimum number of rows for all rungs."""
 FLOOR_ROWS_OF_CLASS = 10
 """Minimum number of rows per class, on average, for all rungs. With fewer, a stratified tenth, on
 which early stopping is evaluated, would have fewer rows than there are classes."""
@@ -71,33 +71,18 @@ class EarlyRungs:
     n_classes: int = 0
 
     @classmethod
-    def of(
-        cls,
-        X: object,
-        y: object,
-        classes: Rows | None,
-        tests: Sequence[Rows],
-        *,
-        are_drawn: bool,
-    ) -> EarlyRungs:
-        """Return the properties of some data.
-
-        Parameters
-        ----------
-        X, y : array-like
-            The data.
-        classes : ndarray of int or None
-            The target as class indices; None if it has no classes.
-        tests : sequence of ndarray of int
-            The test rows of each split.
-        are_drawn : bool
-            Whether the rows of the splits do not depend on groups or on the order of the rows.
-            Then the target of the first test folds should be distributed as that of all rows.
-        """
-        shape: tuple[int, ...] = getattr(X, "shape", ())
+    def of(cls, data: _Data, pairs: Pairs) -> EarlyRungs:
+        """Return the properties of some data and their splits."""
+        tests, classes = [test for _, test in pairs], data.class_of_row
+        if not data.is_known:
+            return cls(len(tests), has_like_folds=False)
+        shape: tuple[int, ...] = getattr(data.X, "shape", ())
         n_columns = int(shape[-1]) if len(shape) == 2 else 0
         n_classes = 0 if classes is None else int(classes.max()) + 1
-        target = _numeric_target(y) if classes is None else None
+        target = _numeric_target(data.y) if classes is None else None
+        # If splits depend neither on groups nor on the order of the rows, the target of the first
+        # test folds should be distributed as that of all rows.
+        are_drawn = data.groups is None and not _goes_forward(pairs)
 
         def is_like_all(rows: Rows) -> bool:
             return not are_drawn or _is_like_all(classes, target, rows)
@@ -113,16 +98,15 @@ class EarlyRungs:
         has_like_folds = is_like_all(np.concatenate(tests[:2]))
         return cls(n_telling, has_like_folds, n_columns, n_classes)
 
-    def row_floors(self, n_train: int) -> tuple[int, int]:
-        """Return the minimum number of rows for the rung below the largest level, and below that.
+    def row_floor(self, n_train: int) -> int:
+        """Return the minimum number of rows for rungs below the largest level.
 
         If the training fold has more rows than columns, a subset needs as many rows as there are
         columns: models rank differently if there are too few rows to determine their
         coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
-        first = max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
-        return first, max(first, DEEP_ROWS)
+        return max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
 
 
 @dataclass(frozen=True)
@@ -184,7 +168,7 @@ def fixed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -
         n_test,
         num_samples(inputs.X),
         max(fold.n_needed for fold in folds),
-        _early_rungs(data, pairs),
+        EarlyRungs.of(data, pairs),
         held_out=_held_out(data, pairs, inputs.seeds.held_out),
     )
 
@@ -266,14 +250,6 @@ class _Data:
             type_of_target(self.y)  # raises
         forward = _goes_forward(pairs)
         return SubsetOrders(self.classes, self.groups, forward, MIN_PER_CLASS, seed)
-
-
-def _early_rungs(data: _Data, pairs: Pairs) -> EarlyRungs:
-    tests = [test for _, test in pairs]
-    if not data.is_known:
-        return EarlyRungs(len(tests), has_like_folds=False)
-    are_drawn = data.groups is None and not _goes_forward(pairs)
-    return EarlyRungs.of(data.X, data.y, data.class_of_row, tests, are_drawn=are_drawn)
 
 
 def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:

@@ -22,33 +22,6 @@ from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
-COLUMNS = {
-    "bracket": "bracket, in searches with rungs: the paper's s",
-    "iter": "rung of the bracket, the last one with this resource; counted from 0",
-    "loop": "loop of brackets, if there are several; counted from 0",
-    "n_fits": "number of fits, in searches without rungs; 0 if the candidate was not fitted",
-    "stage": "last stage of the candidate, for policies with stages; -1 if it was not fitted",
-    "n_resources": "amount of the resource, if there is one",
-    "candidate": "number of the candidate, as in `history_`",
-    "mean_fit_time, mean_score_time": "mean of the seconds of training and of scoring",
-    "std_fit_time, std_score_time": "their standard deviations",
-    "param_<name>": "value of a parameter; masked if the candidate does not have it",
-    "rescaled_<name>": "value that was used with this amount of the resource, with `rescale`",
-    "params": "parameters of the candidate, as a dict",
-    "split<i>_test_<metric>": "score on a split; NaN if the row was not fitted on it",
-    "mean_test_<metric>": "mean score; without rungs, adjusted if splits of others are missing",
-    "std_test_<metric>": "standard deviation of the scores; NaN for a single score",
-    "rank_test_<metric>": "rank, 1 for the best; eliminated candidates rank behind all others",
-    "split<i>_train_<metric>": "score on the training rows, with `return_train_score`",
-    "mean_train_<metric>": "mean of these scores",
-    "std_train_<metric>": "their standard deviation; NaN for a single score",
-    "standard_error_test_<metric>": "standard error of the mean, in searches without rungs",
-    "standard_error_train_<metric>": "standard error of the mean of the training scores",
-    "probability_best": "probability of being best, in searches without rungs; NaN after few fits",
-    "posterior_mean, posterior_sd": "mean and standard deviation of the model of BayesGapSearchCV",
-    "lower_bound, upper_bound": "bounds of BayesGapSearchCV for the score",
-}
-"""All columns of ``cv_results_`` with their content, which the page on results shows."""
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
@@ -180,7 +153,10 @@ def make_cv_results(
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
         results["n_resources"] = np.array(amounts)
     results["candidate"] = rows.arm
-    _add_times(results, pulls)
+    for name in ("fit", "score"):
+        seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
+        results[f"mean_{name}_time"] = pulled_means(pulls.table(seconds), pulls.is_pulled)
+        results[f"std_{name}_time"] = _deviations(pulls.table(seconds), pulls.is_pulled)
     params = [
         task.candidates[arm] | task.resource.params_at(level)
         for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
@@ -261,14 +237,6 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
-
-
-def _add_times(results: CvResults, pulls: _Cells) -> None:
-    for name in ("fit", "score"):
-        seconds = [getattr(outcome, f"{name}_seconds") for outcome in pulls.outcomes]
-        table = pulls.table(seconds)
-        results[f"mean_{name}_time"] = pulled_means(table, pulls.is_pulled)
-        results[f"std_{name}_time"] = _deviations(table, pulls.is_pulled)
 
 
 def _deviations(table: FloatArray, is_pulled: BoolArray) -> FloatArray:

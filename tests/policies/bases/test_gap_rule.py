@@ -71,4 +71,4 @@ def test_a_number_is_beta_itself() -> None:
     """All arms are alike at first, with bounds that are 1.5 standard deviations away."""
     policy = BayesGap(5, np.eye(4), 0.2, beta=1.5, standardize=False, pulls_in_flight=2)
     _, state = play(policy, Problem(4, max_repetitions=3), np.zeros((4, 40)), None)
-    assert policy.regret_bounds(state)[0] == 3.0
+    assert policy.belief(state).regret_bounds[0] == 3.0

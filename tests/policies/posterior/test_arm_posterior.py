@@ -103,7 +103,7 @@ def test_samples_have_the_covariance_of_the_posterior() -> None:
     played = play(3, 0.3, 0.5, n_arms=6, n_problems=1, n_pulls=8)
     played.posterior.features.cover_all(10**6)
     rng = np.random.default_rng(1)
-    draws = played.posterior.sample(rng, 20_000)[0]
+    draws = np.array([played.posterior.sample(rng)[0] for _ in range(20_000)])
     expected = played.dense(0).covariance
     spread = np.sqrt(expected.diagonal())
     error = np.abs(np.cov(draws.T) - expected) / np.outer(spread, spread)

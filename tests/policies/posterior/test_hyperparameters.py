@@ -147,7 +147,7 @@ def test_length_and_noise_are_found_on_the_way() -> None:
     deviations = {}
     for name, each in (("fixed", fixed), ("fitted", policy)):
         _, state = play_one(each, table)
-        deviations[name] = np.abs(each.posterior(state)[0] - table.mean(axis=1)).mean()
+        deviations[name] = np.abs(each.belief(state).mean - table.mean(axis=1)).mean()
         if name == "fitted":
             assert state.posterior.noise_variance < 0.1
             assert (table.mean(axis=1).max() - table.mean(axis=1)[policy.recommend(state)]) < 0.1
@@ -173,8 +173,8 @@ def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
         assert found.noise_variance != 0.1
         given = found.features.covariance, found.noise_variance, found.split_variance
         fixed = BayesGap(20, *given)
-        expected = fixed.posterior(told_in_order(fixed, order))
-        for values, wanted in zip(policy.posterior(state), expected, strict=True):
+        expected = fixed.belief(told_in_order(fixed, order))[:2]
+        for values, wanted in zip(policy.belief(state)[:2], expected, strict=True):
             np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-9)
 
 
