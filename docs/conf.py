@@ -84,7 +84,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 # Pages with wide tables use the space of the list of headings.
-WIDE_PAGES = ["index", "policies", "coming_from"]
+WIDE_PAGES = ["index", "policies", "coming_from", "evidence"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_halving {version}"

@@ -78,7 +78,7 @@ print(f"\nroot mean squared error: {-search.best_score_:.4f} in cross-validation
 print(f"{-search.score(X_test, y_test):.4f} on new rows")
 
 # %%
-# This table summarises the candidates of each library. A library whose candidates were all
+# This table summarizes the candidates of each library. A library whose candidates were all
 # eliminated early has few trees. This shows which library was ahead at the time, but not which
 # one would be the best with all trees.
 library = {

@@ -123,8 +123,7 @@ def search_despite_everything():
 
 # %%
 # Each line is a fit, from its start to its end. The gap is the time without a cluster. These fits
-# take milliseconds, so a cluster does not make the search faster. Use one if
-# fits take seconds.
+# take milliseconds, so a cluster does not make the search faster. Use one if fits take seconds.
 #
 # The worker processes of a `LocalCluster` import the script that started them. Code that should
 # run only once is therefore in functions that are called under ``if __name__ == "__main__"``.

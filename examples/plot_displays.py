@@ -3,7 +3,7 @@ Displays of a search
 ====================
 
 Six displays show what a search did and why it made its choice. As in scikit-learn, they are
-created by ``from_estimator`` and need only the fitted search. A colour means the same in all of
+created by ``from_estimator`` and need only the fitted search. A color means the same in all of
 them: blue for candidates, orange for the winner, green for your model as it is.
 
 With ``--save FOLDER`` the script writes the images of the guide page on plots.

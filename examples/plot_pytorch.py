@@ -4,7 +4,7 @@ A neural network in PyTorch
 
 `skorch <https://skorch.readthedocs.io>`_ turns a PyTorch module into a scikit-learn estimator,
 which can be searched like any other. The resource is ``max_epochs``. A network that goes on to
-the next rung continues training with its weights and the state of its optimiser.
+the next rung continues training with its weights and the state of its optimizer.
 
 Needs ``torch`` and ``skorch``.
 """

@@ -2,7 +2,7 @@
 Your own scorer, several metrics, and your own selection rule
 =============================================================
 
-Overlooking a tumour is worse than a false alarm, and a model that needs few measurements is
+Overlooking a tumor is worse than a false alarm, and a model that needs few measurements is
 better than one that needs thirty. scikit-learn has no metric for either. A scorer defines the
 value of a model, a dictionary of scorers defines several values, and ``refit`` defines how the
 winner is selected.
@@ -31,7 +31,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 # ``greater_is_better=False`` for a loss. Any other property of a fitted model is a function of
 # ``(estimator, X, y)``, here the negative number of measurements that the model uses.
 def cost_per_patient(y_true, y_pred):
-    """Count one for a false alarm, ten for a malignant tumour (class 0) that is overlooked."""
+    """Count one for a false alarm, ten for a malignant tumor (class 0) that is overlooked."""
     (_, overlooked), (alarms, _) = confusion_matrix(y_true, y_pred, labels=[0, 1])
     return (10 * overlooked + alarms) / len(y_true)
 
