@@ -1,4 +1,4 @@
-"""Games that policies play in tests: on a table of rewards, and against Bernoulli arms."""
+"""Games that policies play in tests: on a table of rewards, and against random arms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies import Problem
+from sklearn_halving.policies import Problem, Pulls
+from sklearn_halving.simulation import GaussianArms, simulate
+
+OF_64 = 1 - np.sqrt(np.arange(64) / 64)
+LALITHA = GaussianArms(
+    means=OF_64,
+    sds=np.sqrt(np.where(np.arange(64) % 2 == 0, 0.9 * OF_64**2 + 0.1, 0.1)),
+    mean_sd=0.05,
+    variance_factors=(0.5, 1.5),
+)
+"""The bandit of Lalitha et al. (2023), section 5.1; counted from 0, its best arm is noisy."""
 
 
 class Game(NamedTuple):
@@ -49,3 +59,22 @@ def bernoulli(policy: Any, means: list[float], n_problems: int, seed: int) -> Ga
         np.add.at(counts, (np.broadcast_to(rows, pulls.arm.shape), pulls.arm), 1)
         policy.tell(state, pulls, (rng.random(pulls.arm.shape) < p[pulls.arm]).astype(float))
     return Games(policy.recommend(state), counts[:, :-1], state)
+
+
+def play_in_flight(policy: Any, table: np.ndarray, seed: int = 0) -> tuple[list[int], Any]:
+    """Play with the oldest of the open pulls told first; return the arms and the state."""
+    state = policy.start(Problem(len(table)), seed=np.random.SeedSequence(seed))
+    arms: list[int] = []
+    untold: list[Any] = []
+    while not policy.is_finished(state):
+        untold += policy.ask(state, 100).each()
+        pull = untold.pop(0)
+        arms.append(pull.arm)
+        policy.tell(state, Pulls.of(pull), np.array([table[pull.arm, pull.repetition]]))
+    return arms, state
+
+
+def mistakes_of(policy: Any, arms: GaussianArms, n_problems: int, seed: int = 0) -> float:
+    """Return the share of wrong choices."""
+    played = simulate(policy, arms, n_problems, seed, batch_size=n_problems)
+    return played.mistake_probability.value

@@ -158,21 +158,6 @@ def test_successive_halving_finds_the_best_with_the_budget_of_theorem_1(alpha: f
     assert starved.is_mistake.all(), "with little budget the curves do deceive"
 
 
-@pytest.mark.parametrize(
-    ("allocation", "recorded"), [("uniform", (0.486, 0.118)), ("ucb", (0.433, 0.086))]
-)
-def test_the_gaussian_bandit_of_lalitha(allocation: str, recorded: tuple[float, ...]) -> None:
-    """Section 5.1, K = 64, n = 1000 and 5000; recorded with 20,000 runs."""
-    arm = np.arange(64)
-    means = 1 - np.sqrt(arm / 64)
-    variances = np.where(arm % 2 == 0, 0.9 * means**2 + 0.1, 0.1)
-    world = GaussianArms(means, np.sqrt(variances), mean_sd=0.05, variance_factors=(0.5, 1.5))
-    for n_pulls, p in zip((1000, 5000), recorded, strict=True):
-        policy = VarianceHalving(n_pulls, allocation, keep_pulls=False)
-        got = simulate(policy, world, 500).mistake_probability
-        assert abs(got.value - p) < 4 * np.hypot(got.standard_error, np.sqrt(p * (1 - p) / 20_000))
-
-
 # -------------------------------------------------------------------------- checkpoints
 
 
