@@ -140,6 +140,7 @@ class Nesting(HyperbandSearchCV):
         return float(max(*seen(self, "param"), *seen(self, "fit"), *seen(self, "scoring")))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.parametrize("estimator", [CountsThreads(), make_pipeline(CountsThreads(n_jobs=1))])
 def test_a_search_inside_a_search(estimator: Any, backend: str) -> None:

@@ -214,9 +214,9 @@ def test_every_name_is_in_the_documentation():
 
 @pytest.mark.parametrize("policy", ["ucb1", "successive_rejects"])
 def test_a_budget_too_small_for_a_huge_grid_is_refused_before_the_grid_is_listed(policy):
-    grid = {name: np.linspace(0.01, 0.99, 1000) for name in ("alpha", "l1_ratio", "eta0")}
+    grid = {name: np.linspace(0.01, 0.99, 500) for name in ("alpha", "l1_ratio", "eta0")}
     search = BanditSearchCV(SGDClassifier(), grid, policy=policy, n_fits=50, scoring="accuracy")
-    with pytest.raises(ValueError, match=r"=50 is too small to .* 1000000000 "):
+    with pytest.raises(ValueError, match=r"=50 is too small to .* 125000000 "):
         search.fit(*data())
 
 

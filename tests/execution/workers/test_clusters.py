@@ -158,6 +158,7 @@ class TestDask:
 
         assert scores_of(task, after=kill) == serial_scores(task)
 
+    @pytest.mark.full
     def test_what_kills_its_worker_fails_alone(self) -> None:
         check_faults({8.0: "kill"}, {8.0: "SIGKILL"})
 
@@ -175,6 +176,7 @@ class TestDask:
             time.sleep(0.05)
         assert not any(self.client.processing().values())
 
+    @pytest.mark.full
     def test_what_hangs_is_ended(self) -> None:
         check_faults({8.0: "hang in C"}, {8.0: "TimeoutError"}, 2, PullLimits(seconds=2.0))
 

@@ -113,8 +113,8 @@ if __name__ == "__main__":
     [
         pytest.param("loky", 1, marks=pytest.mark.full),
         ("loky", 2),
-        ("threading", 1),
-        ("sequential", 1),
+        pytest.param("threading", 1, marks=pytest.mark.full),
+        pytest.param("sequential", 1, marks=pytest.mark.full),
     ],
 )
 def test_an_interrupt_stops_the_search_and_keeps_what_there_is(

@@ -214,6 +214,7 @@ def handled(number, error):
         signal.signal(number, former)
 
 
+@pytest.mark.walk
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
 @pytest.mark.parametrize(
     ("backend", "n_jobs"),
@@ -327,7 +328,9 @@ def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
 @pytest.mark.walk
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize(
+    "backend", ["sequential", "threading", pytest.param("loky", marks=pytest.mark.full)]
+)
 @pytest.mark.parametrize("search_class", [AdaptiveSearchCV, HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
