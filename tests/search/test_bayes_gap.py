@@ -172,28 +172,6 @@ def test_splits_that_come_to_an_end():
         surface_search({"b": [2, 3, 4]}, cv=cv, n_fits=7).fit(X, Y)
 
 
-# --------------------------------------------------------------------------------- kernels
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"kernel": "cubic"}, "'kernel' parameter of BayesGapSearchCV must be"),
-        ({"n_fits": 0}, "'n_fits' parameter of BayesGapSearchCV must be"),
-        ({"n_candidates": 0}, "'n_candidates' parameter of BayesGapSearchCV must be"),
-        ({"beta": 0}, "'beta' parameter of BayesGapSearchCV must be"),
-        ({"beta": "wide"}, "'beta' parameter of BayesGapSearchCV must be"),
-        ({"acquisition": "ucb"}, "'acquisition' parameter of BayesGapSearchCV must be"),
-        ({"fits_in_flight": 0}, "'fits_in_flight' parameter of BayesGapSearchCV must be"),
-    ],
-)
-def test_bad_input_is_refused_before_any_fit(params, message):
-    search = surface_search(**params)
-    search.estimator.set_params(fails_above=-np.inf)  # a fit would raise another error
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, Y)
-
-
 # ----------------------------------------------------------------------------- reproducibility
 
 

@@ -69,13 +69,11 @@ CHECKED = [
 ]
 
 
-def scikit_learn_checks(*, first):
-    """Parametrise with the checks of three searches, each with one estimator, or all others."""
+def scikit_learn_checks():
+    """Parametrise with the checks of all searches."""
     searches = [
-        small(search_class, estimator, space, cv=2, error_score="raise")
+        small(search_class, *CHECKED[i % len(CHECKED)], cv=2, error_score="raise")
         for i, search_class in enumerate(SEARCHES)
-        for j, (estimator, space) in enumerate(CHECKED)
-        if (i == j) == first
     ]
     for search in searches:
         if type(search) in WITH_RUNGS:
@@ -86,7 +84,7 @@ def scikit_learn_checks(*, first):
 
 
 @pytest.mark.filterwarnings("default")  # scikit-learn's checks warn themselves
-@scikit_learn_checks(first=True)
+@scikit_learn_checks()
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import FITS, Noisy, Recording, data, numbered
+from search.common import Noisy, data, numbered
 from sklearn_halving import VarianceHalvingSearchCV
 
 TREE = {"max_depth": [1, 2, 3, 4, 5, 6, 7, 8]}
@@ -112,28 +112,6 @@ def test_stops_when_the_leader_is_clear(allocation):
     assert stopped.n_fits_left_ == 200 - stopped.n_fits_
     assert stopped.best_params_ == whole.best_params_ == {"value": 0.9}
     assert stopped.best_probability_ >= 0.95
-
-
-# ------------------------------------------------------------------------------------ bad input
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_fits": 0}, "'n_fits' parameter"),
-        ({"allocation": "best"}, "'allocation' parameter"),
-        ({"stop_probability": 0.4}, "'stop_probability' parameter"),
-        ({"tolerance": -1}, "'tolerance' parameter"),
-        ({"allocation": "known"}, "'allocation' parameter"),
-    ],
-)
-def test_bad_input_is_refused_before_any_fit(params, message):
-    X, y = numbered(60)
-    FITS.clear()
-    search = VarianceHalvingSearchCV(Recording(), {"value": np.arange(8) / 8}, **params)
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, y)
-    assert len(FITS) == 0
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e300, 1e-310])

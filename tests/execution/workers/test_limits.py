@@ -64,9 +64,7 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
 
 @pytest.mark.full
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "limits", [NO_LIMITS, pytest.param(PullLimits(seconds=60.0), marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize("limits", [NO_LIMITS, PullLimits(seconds=60.0)])
 def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
     task = make_task(Faulty(faults={8.0: "kill"}), QUALITIES)
     with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
@@ -96,12 +94,7 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "n_jobs"),
-    [
-        pytest.param("loky", None, marks=pytest.mark.full),
-        ("loky", 2),
-        ("threading", 2),
-        pytest.param("multiprocessing", 2, marks=pytest.mark.full),
-    ],
+    [("loky", None), ("loky", 2), ("threading", 2), ("multiprocessing", 2)],
 )
 def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     backend: str, n_jobs: int | None

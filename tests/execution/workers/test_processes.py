@@ -111,10 +111,11 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("backend", "n_interrupts"),
     [
-        pytest.param("loky", 1, marks=pytest.mark.full),
         ("loky", 2),
-        pytest.param("threading", 1, marks=pytest.mark.full),
-        pytest.param("sequential", 1, marks=pytest.mark.full),
+        *(
+            pytest.param(name, 1, marks=pytest.mark.full)
+            for name in ("loky", "threading", "sequential")
+        ),
     ],
 )
 def test_an_interrupt_stops_the_search_and_keeps_what_there_is(

@@ -165,7 +165,7 @@ if __name__ == "__main__":
 @pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
-@pytest.mark.parametrize("fit_timeout", [pytest.param(0, marks=pytest.mark.full), 60])
+@pytest.mark.parametrize("fit_timeout", [0, 60])
 def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, fit_timeout):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     (tmp_path / "script.py").write_text(IN_A_TERMINAL)
@@ -404,10 +404,7 @@ def ctrl_c_twice(log, is_over):
 @pytest.mark.parametrize("way", WAYS)
 @parametrize_searches
 def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_path):
-    check_second_ctrl_c(search_class, *WAYS[way], tmp_path)
-
-
-def check_second_ctrl_c(search_class, backend, params, tmp_path):
+    backend, params = WAYS[way]
     search = eventful(search_class, tmp_path, "sleep", at=8, **params)
     search.estimator.seconds = 5
     is_over = threading.Event()
