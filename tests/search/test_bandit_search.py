@@ -105,7 +105,6 @@ def test_a_policy_of_the_users_own():
     assert search.n_fits_ == 5
     assert search.cv_results_["n_fits"].tolist() == [1, 1, 1, 2]
     assert search.best_params_ == {"value": 0.9}
-    assert 0 <= search.best_probability_ <= 1
 
 
 def test_a_confidence_that_was_not_reached_is_warned_of():

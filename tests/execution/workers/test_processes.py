@@ -112,10 +112,9 @@ if __name__ == "__main__":
     ("backend", "n_interrupts"),
     [
         ("loky", 2),
-        *(
-            pytest.param(name, 1, marks=pytest.mark.full)
-            for name in ("loky", "threading", "sequential")
-        ),
+        pytest.param("loky", 1, marks=pytest.mark.full),
+        pytest.param("threading", 1, marks=pytest.mark.full),
+        pytest.param("sequential", 1, marks=pytest.mark.full),
     ],
 )
 def test_an_interrupt_stops_the_search_and_keeps_what_there_is(
