@@ -160,10 +160,9 @@ def test_the_range_of_the_score():
     ],
 )
 def test_bad_input_is_refused_before_any_fit(policy, params, message):
-    X, y = numbered(60)
     FITS.clear()
     with pytest.raises(ValueError, match=message):
-        search_by(policy, Recording(), **params).fit(X, y)
+        search_by(policy, Recording(), **params).fit(*numbered(60))
     assert len(FITS) == 0
 
 

@@ -128,14 +128,13 @@ def test_several_loops_of_a_grid_are_refused():
 def test_all_brackets_share_a_grid_and_never_cost_more_than_grid_search(
     n_rows, n_candidates, n_splits, factor, min_resources
 ):
-    X, y = numbered(n_rows)
     if min_resources is not None:
         min_resources = min(min_resources, n_rows + -n_rows // n_splits)
     search = HyperbandSearchCV(
         Recording(), grid_of(n_candidates), brackets="all", cv=KFold(n_splits), factor=factor,
         min_resources=min_resources, random_state=0,
     )  # fmt: skip
-    plan = search.plan(X, y)
+    plan = search.plan(*numbered(n_rows))
     assert plan["full_fits"].sum() <= n_candidates * n_splits + 0.01 * len(plan)
     first = plan[plan["rung"] == 0]
     assert first["n_candidates"].sum() == n_candidates

@@ -131,12 +131,11 @@ BAD_INPUT = {
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     estimator, space, params, message = BAD_INPUT[case]
-    X, y = numbered(240)
     options = {"brackets": "all", "cv": KFold(2), "random_state": 0, **params}
     search = HyperbandSearchCV(estimator, space, **options)
     FITS.clear()
     with pytest.raises((ValueError, TypeError), match=message):
-        search.fit(X, y)
+        search.fit(*numbered(240))
     assert len(FITS) == 0
     assert not hasattr(search, "cv_results_")
 
@@ -156,12 +155,11 @@ def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     ids=["randint", "binom", "poisson", "grid", "list of dicts"],
 )
 def test_candidates_are_drawn_without_replacement(space):
-    X, y = numbered(120)
     search = HyperbandSearchCV(
         Known2(), space, brackets="all", n_candidates=19, min_resources=12, cv=KFold(2),
         random_state=0,
     )  # fmt: skip
-    results = search.fit(X, y).cv_results_
+    results = search.fit(*numbered(120)).cv_results_
     first = results["iter"] == 0
     drawn = [str(results["params"][row]) for row in np.flatnonzero(first)]
     assert len(drawn) == 19
@@ -175,7 +173,6 @@ class Known2(Known):
 
 
 def test_the_candidates_are_those_of_randomized_search():
-    X, y = numbered(120)
     search = HyperbandSearchCV(
         Known(),
         VALUES,
@@ -185,7 +182,7 @@ def test_the_candidates_are_those_of_randomized_search():
         cv=KFold(2),
         random_state=3,
     )
-    results = search.fit(X, y).cv_results_
+    results = search.fit(*numbered(120)).cv_results_
     first = np.flatnonzero(results["iter"] == 0)
     drawn = [results["params"][row] for row in first]
     assert drawn == list(ParameterSampler(VALUES, n_iter=17, random_state=3))
@@ -195,7 +192,6 @@ def test_the_candidates_are_those_of_randomized_search():
 
 
 def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
-    X, y = numbered(120)
     FITS.clear()
     search = HyperbandSearchCV(
         Recording(),
@@ -205,7 +201,7 @@ def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
         min_resources=12,
         cv=KFold(2),
         random_state=0,
-    ).fit(X, y)
+    ).fit(*numbered(120))
     results = search.cv_results_
     drawn = np.array([params["value"] for params in results["params"]])
     np.testing.assert_array_equal(results["param_value"], drawn)

@@ -61,8 +61,7 @@ def test_splits_that_come_to_an_end():
 
 
 def test_the_table():
-    X, y = data()
-    search = tree_search(n_fits=48, return_train_score=True).fit(X, y)
+    search = tree_search(n_fits=48, return_train_score=True).fit(*data())
     table = search.cv_results_
     assert len(table["params"]) == 8  # one row a candidate
     scores = np.column_stack([table[f"split{j}_test_score"] for j in range(search.n_splits_)])
@@ -85,11 +84,10 @@ def test_the_table():
 
 def test_means_make_up_for_easy_and_hard_splits():
     # without noise of their own, candidates differ by just their values on every split
-    X, y = numbered(60)
     values = [0.1, 0.12, 0.3, 0.31, 0.32, 0.33, 0.34, 0.35]
     search = VarianceHalvingSearchCV(
         Noisy(split_sd=1.0), {"value": values}, allocation="pooled", random_state=0
-    ).fit(X, y)
+    ).fit(*numbered(60))
     assert len(set(search.cv_results_["n_fits"])) > 1
     assert search.best_params_ == {"value": 0.35}
     means = search.cv_results_["mean_test_score"]

@@ -155,10 +155,9 @@ def test_splitters_are_asked_once_and_give_the_same(search_class, splitter):
 
 @parametrize_with_rungs
 def test_time_series_keep_the_most_recent_rows(search_class):
-    X, y = numbered(120)
     FITS.clear()
     search = small(search_class, Recording(), KNOWN, cv=TimeSeriesSplit(3, test_size=20))
-    search.fit(X, y)
+    search.fit(*numbered(120))
     ends = {59, 79, 99}
     n_small = 0
     for rows in FITS.rows[:-1]:

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -21,7 +20,6 @@ import pytest
 from joblib import parallel_config
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 
-from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
@@ -140,45 +138,6 @@ def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend,
     n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
     assert n_journal == n_done
     assert_goes_on(search, tmp_path, "interrupt", n_done)
-
-
-IN_A_TERMINAL = """
-import sys
-from joblib import parallel_config
-from search.resuming import GRID, Steady, X, Y, steady
-from sklearn_halving import HyperbandSearchCV
-if __name__ == "__main__":
-    estimator = Steady(log=sys.argv[1] + "/log", seconds=0.2)
-    limits = {"fit_timeout": float(sys.argv[2]) or None}
-    search = steady(
-        HyperbandSearchCV, sys.argv[1] + "/j", estimator=estimator, n_jobs=2, **limits
-    )
-    try:
-        search.fit(X, Y)
-    except KeyboardInterrupt:
-        print("interrupted", search.stopped_by_, search.best_params_["value"] in GRID["value"])
-    search.fit(X, Y)
-    print("gone on", search.stopped_by_, search.n_fits_)
-"""
-
-
-@pytest.mark.full
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="has other signals")
-@pytest.mark.parametrize("fit_timeout", [0, 60])
-def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, fit_timeout):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    (tmp_path / "script.py").write_text(IN_A_TERMINAL)
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(fit_timeout)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, start_new_session=True, env=environment, **pipes)
-    while len(fits_of(tmp_path / "log")) < 6 and process.poll() is None:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=300)
-    assert output.splitlines() == ["interrupted interrupt True", "gone on policy 18"], errors
-    assert "Press Ctrl-C again to stop immediately" in errors
-    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("n_presses", [1, 2])
