@@ -13,9 +13,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving._content_hash import content_hash
 from sklearn_halving.execution._types import Fold
-from sklearn_halving.splits._stream import narrow
 
 VALUES = {"constant": uniform(0, 1)}
 
@@ -73,14 +71,3 @@ def test_a_search_gives_each_fold_the_same_share(cv, n_train):
     share = history["n_resources"] * of_split / min(n_train)
     assert (history["n_train"] == np.floor(share)).all()
     assert search.n_resources_spent_ == history["n_train"].sum()
-
-
-def test_narrow_row_numbers_give_the_same_rows():
-    fold = fold_of(20, 20)
-    kept = Fold(narrow(fold.train), narrow(fold.test), narrow(fold.order), 20)
-    assert 2 * kept.train.nbytes == fold.train.nbytes
-    for level in (7, 20):
-        np.testing.assert_array_equal(kept.train_rows(level), fold.train_rows(level))
-        assert kept.train_rows(level).dtype == kept.test_rows().dtype == np.intp
-    assert content_hash(kept.widened()) == content_hash(fold)
-    assert narrow(np.array([2**31]))[0] == 2**31

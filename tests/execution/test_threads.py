@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import CountsThreads, threads_of
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.execution._threads import fit_threads, limited_n_jobs, one_blas_thread
+from sklearn_halving.execution._threads import fit_threads, limited_n_jobs
 
 SHARE = max(1, cpu_count() // 2)
 """The threads of each of two workers."""
@@ -140,6 +140,7 @@ class Nesting(HyperbandSearchCV):
         return float(max(*seen(self, "param"), *seen(self, "fit"), *seen(self, "scoring")))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.parametrize("estimator", [CountsThreads(), make_pipeline(CountsThreads(n_jobs=1))])
 def test_a_search_inside_a_search(estimator: Any, backend: str) -> None:
@@ -208,13 +209,6 @@ def threads(user_api: str) -> set[int]:
 def two_threads() -> Iterator[None]:
     with threadpool_limits(2):
         yield
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_blas_has_one_thread_while_a_policy_decides() -> None:
-    with one_blas_thread():
-        assert threads("blas") == {1}
-    assert threads("blas") == {2}
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -37,12 +37,6 @@ def suits(display_class, search) -> bool:
     }.get(display_class.__name__, True)
 
 
-@every_display
-def test_attributes_that_all_displays_share_are_documented(display_class) -> None:
-    assert "\nax_ : matplotlib Axes\n" in display_class.__doc__
-    assert "\nfigure_ : matplotlib Figure\n" in display_class.__doc__
-
-
 @pytest.mark.walk
 @every_display
 @pytest.mark.parametrize("name", SEARCHES)

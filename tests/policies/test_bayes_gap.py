@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games import play_in_flight
 from sklearn_halving.policies import NO_ARM, BayesGap, KernelFamily, Problem, Pulls
 from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
@@ -16,27 +17,17 @@ from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, e
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 
 
-def smooth_prior(seed: int = 0, n_arms: int = 12, length: float = 0.4) -> np.ndarray:
-    x = np.random.default_rng(seed).random(n_arms)
+def smooth(x: np.ndarray, length: float = 0.2) -> np.ndarray:
     return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
+
+
+def smooth_prior(seed: int = 0, n_arms: int = 12) -> np.ndarray:
+    return smooth(np.random.default_rng(seed).random(n_arms), 0.4)
 
 
 def rewards_of(seed: int, n_arms: int, n_repetitions: int = 200) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n_arms, 1)) + 0.3 * rng.normal(size=(n_arms, n_repetitions))
-
-
-def play(policy: BayesGap, table: np.ndarray, *, seed: int = 0, window: int | None = None):
-    """Play with the oldest of the open pulls told first; return arms and the state."""
-    state = policy.start(Problem(len(table)), seed=np.random.SeedSequence(seed))
-    window = policy.pulls_in_flight if window is None else window
-    arms, untold = [], []
-    while not policy.is_finished(state):
-        untold += policy.ask(state, window).each()
-        pull = untold.pop(0)
-        arms.append(pull.arm)
-        policy.tell(state, Pulls.of(pull), np.array([table[pull.arm, pull.repetition]]))
-    return arms, state
 
 
 # ------------------------------------------------------------ the algorithm, in plain loops
@@ -86,7 +77,7 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
     prior = smooth_prior(seed) + 1e-6 * np.eye(12)
     table, noise, n_pulls = rewards_of(seed, 12), 0.1, 25
     policy = BayesGap(n_pulls, prior, noise, beta=beta, epsilon=epsilon, standardize=False)
-    arms, state = play(policy, table)
+    arms, state = play_in_flight(policy, table)
     n_counted, betas = 12.0, (0.0, np.inf)
     if beta == "effective":
         n_counted = prior.trace() ** 2 / (prior**2).sum()
@@ -105,7 +96,7 @@ def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bou
     policy = BayesGap(
         20, prior, 0.1, beta="printed", recommendation="smallest_bound", standardize=False
     )
-    _, state = play(policy, table)
+    _, state = play_in_flight(policy, table)
     _, bounds, leaders, _ = printed_algorithm(table, prior, 0.1, 20, 12.0)
     assert policy.recommend(state) == leaders[int(np.argmin(bounds))]
 
@@ -125,7 +116,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
         assert np.isfinite(beta).all()
         assert (beta > 0).all()
         policy = BayesGap(5, prior, 0.1, beta=rule, standardize=False)
-        arms, state = play(policy, rewards_of(0, 12))
+        arms, state = play_in_flight(policy, rewards_of(0, 12))
         assert len(arms) == 5
         assert 3 not in arms
         assert np.isfinite(policy.belief(state).regret_bounds).all()
@@ -142,15 +133,15 @@ def test_a_confirmed_arm_was_pulled(acquisition: str, recommendation: str, n_pul
     options = {"acquisition": acquisition, "recommendation": recommendation}
     for seed in range(3):
         prior, table = smooth_prior(seed, 40), rewards_of(seed, 40)
-        arms, state = play(BayesGap(n_pulls, prior, 0.1, **options, confirm=True), table)
+        arms, state = play_in_flight(BayesGap(n_pulls, prior, 0.1, **options, confirm=True), table)
         assert len(arms) == n_pulls
         assert BayesGap(n_pulls, prior, **options, confirm=True).recommend(state) in arms
 
 
 def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
     table, prior = rewards_of(0, 40), smooth_prior(0, 40)
-    arms, _ = play(BayesGap(30, prior, 0.1), table)
-    confirming, state = play(BayesGap(30, prior, 0.1, confirm=True), table)
+    arms, _ = play_in_flight(BayesGap(30, prior, 0.1), table)
+    confirming, state = play_in_flight(BayesGap(30, prior, 0.1, confirm=True), table)
     assert confirming[:24] == arms[:24]
     assert confirming != arms
     mean, variance = state.estimates().mean[0], state.posterior.variance[0]
@@ -165,11 +156,10 @@ def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_finds_the_best_arm_with_fewer_pulls_than_arms(acquisition: str) -> None:
     x = np.linspace(0, 1, 60)
-    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
     rng = np.random.default_rng(0)
     table = (1 - (x - 0.6) ** 2)[:, np.newaxis] + 0.01 * rng.normal(size=(60, 40))
-    policy = BayesGap(30, prior, 1e-3, acquisition=acquisition)
-    arms, state = play(policy, table)
+    policy = BayesGap(30, smooth(x), 1e-3, acquisition=acquisition)
+    arms, state = play_in_flight(policy, table)
     assert len(arms) == 30
     assert (0.6 - x[policy.recommend(state)]) ** 2 < 0.01
 
@@ -181,7 +171,7 @@ def test_level_and_scale_are_estimated(acquisition: str, seed: int, a: float, b:
     """And so do not matter; posterior and bounds are in the units of the rewards."""
     policy = BayesGap(20, smooth_prior(), 0.1, acquisition=acquisition)
     table = rewards_of(seed, 12)
-    plain, moved = play(policy, table), play(policy, a * table + b)
+    plain, moved = play_in_flight(policy, table), play_in_flight(policy, a * table + b)
     assert plain[0] == moved[0]
     (mean, deviation), (moved_mean, moved_deviation) = (
         policy.belief(state)[:2] for _, state in (plain, moved)
@@ -203,7 +193,7 @@ def test_shared_splits_are_seen_through() -> None:
         for between_splits in hits:
             noise = 0.04 if between_splits else 25.04
             policy = BayesGap(10, np.eye(4), noise, between_splits, standardize=False)
-            hits[between_splits] += policy.recommend(play(policy, table)[1]) == 3
+            hits[between_splits] += policy.recommend(play_in_flight(policy, table)[1]) == 3
     assert hits[25.0] >= hits[0.0] + 8
 
 
@@ -259,20 +249,18 @@ def test_an_infinite_reward_teaches_no_more_than_the_lowest_and_plus_infinity_no
 def test_a_region_where_all_fails_is_left(acquisition: str, n_failing: int, most: int) -> None:
     """The best arms are next to it; without a lesson nearly all pulls would go into it."""
     x = np.linspace(0, 1, 60)
-    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
     table = np.tile(x[::-1, np.newaxis], 25)
     table[:n_failing] = np.nan
-    policy = BayesGap(25, prior, 1e-2, acquisition=acquisition)
-    arms, state = play(policy, table)
+    policy = BayesGap(25, smooth(x), 1e-2, acquisition=acquisition)
+    arms, state = play_in_flight(policy, table)
     assert sum(arm < n_failing for arm in arms) <= most
     assert n_failing <= policy.recommend(state) <= n_failing + 8
 
 
 def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
     x = np.linspace(0, 1, 40)
-    prior = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.2) ** 2)
-    policy = BayesGap(6, prior, 1e-2)
-    arms, state = play(policy, np.full((40, 10), np.nan))
+    policy = BayesGap(6, smooth(x), 1e-2)
+    arms, state = play_in_flight(policy, np.full((40, 10), np.nan))
     assert np.diff(sorted(arms)).min() >= 4
     assert policy.recommend(state) == NO_ARM
 

@@ -818,15 +818,6 @@ def test_the_order_of_tells_is_irrelevant(case: Case, table: Table, seed: int) -
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_asking_one_by_one_is_asking_for_all(case: Case) -> None:
-    if not case.policy.order_free:
-        pytest.skip("decides by the order of outcomes, and says so")
-    table = Table(3)
-    assert play(case, table, size=1).recommended == play(case, table).recommended
-    assert set(play(case, table, size=1).pulls) == set(play(case, table).pulls)
-
-
-@pytest.mark.parametrize("case", ALL)
 @given(table=tables, a=st.sampled_from([1e-3, 0.5, 3.0, 1e6]), b=st.integers(-100, 100))
 @settings(max_examples=10)
 def test_scale_of_rewards_is_irrelevant(case: Case, table: Table, a: float, b: int) -> None:

@@ -16,39 +16,71 @@ from sklearn_halving.policies import AdaptiveGapEV, AdaptiveUGapEb, GapE, GapEV,
 UNIT = (0.0, 1.0)
 
 
-def plain_unified_gap(policy: Any, rewards: np.ndarray, most: int) -> tuple[list[int], int]:
-    """Play Fig. 1 of Gabillon et al. (2012) with m = 1; rewards in [0, 1]."""
-    n_arms, fixed = len(rewards), isinstance(policy, UGapEb)
-    n_first = 2 if policy.bounds == "bernstein" else 1
-    seen = [list(row[:n_first]) for row in rewards]
+Samples = list[list[float]]
+
+
+def widths_of(bounds: str, x: float, seen: Samples) -> list[float]:
+    """Return the half-widths of the confidence intervals; rewards in [0, 1]."""
+    if bounds == "hoeffding":
+        return [math.sqrt(x / len(s)) for s in seen]
+    return [
+        math.sqrt(2 * x * np.var(s, ddof=1) / len(s)) + 7 * x / (3 * (len(s) - 1)) for s in seen
+    ]
+
+
+def small_deviation(s: list[float]) -> float:
+    """Return a lower bound of the standard deviation."""
+    return max(np.std(s, ddof=1) - math.sqrt(2 / (len(s) - 1)), 0)
+
+
+def plain_unified_gap(policy: Any, rewards: np.ndarray) -> tuple[list[int], int, list[float]]:
+    """Play Fig. 1 of Gabillon et al. (2012) with m = 1 -> (arms, the answer, bounds of rounds)."""
+    n_arms, bounds = len(rewards), policy.bounds
+    n_first = 2 if bounds == "bernstein" else 1
+    seen = [list(map(float, row[:n_first])) for row in rewards]
     arms = [*range(n_arms)] * n_first
     rounds = []
-    while len(arms) < most or not fixed:
-        x = policy.a if fixed else math.log(4 * n_arms * len(arms) ** 3 / policy.delta) / 2
-        if policy.bounds == "bernstein":
-            x = x if fixed else 2 * x
-            beta = [
-                math.sqrt(2 * x * np.var(s, ddof=1) / len(s)) + 7 * x / (3 * (len(s) - 1))
-                for s in seen
-            ]
+    while isinstance(policy, UGapEc) or len(arms) < policy.n_pulls:
+        if isinstance(policy, UGapEc):
+            x = math.log(4 * n_arms * len(arms) ** 3 / policy.delta)
+            x = x if bounds == "bernstein" else x / 2
         else:
-            beta = [math.sqrt(x / len(s)) for s in seen]
+            x = policy.a if isinstance(policy, UGapEb) else exploration(policy, seen)
+        beta = widths_of(bounds, x, seen)
         mean = [float(np.mean(s)) for s in seen]
         upper = [m + b for m, b in zip(mean, beta, strict=True)]
-        bound = [
-            max(u for j, u in enumerate(upper) if j != i) - (mean[i] - beta[i])
-            for i in range(n_arms)
-        ]
+        bound = [max(np.delete(upper, i)) - (mean[i] - beta[i]) for i in range(n_arms)]
         leader = min(range(n_arms), key=lambda i: (round(bound[i], 9), i))
         rounds.append((bound[leader], leader))
-        if not fixed and bound[leader] < policy.epsilon:
-            return arms, leader
+        if isinstance(policy, UGapEc) and bound[leader] < policy.epsilon:
+            break
         others = [i for i in range(n_arms) if i != leader]
         rival = max(others, key=lambda i: (round(upper[i], 9), -i))
-        arm = max(leader, rival, key=lambda i: (round(beta[i], 9), -i))
+        arm = max(sorted([leader, rival]), key=lambda i: (round(beta[i], 9), -i))
         arms.append(arm)
         seen[arm].append(float(rewards[arm, len(seen[arm])]))
-    return arms, min(rounds, key=lambda one: round(one[0], 9))[1]
+    best = leader
+    if isinstance(policy, UGapEb):
+        best = min(rounds, key=lambda one: round(one[0], 9))[1]
+    elif isinstance(policy, AdaptiveUGapEb):
+        best = int(np.argmax([np.mean(s) for s in seen]))
+    return arms, best, [least for least, _ in rounds]
+
+
+def exploration(policy: AdaptiveUGapEb, seen: Samples) -> float:
+    """Return (n - K) / (4 H), in plain loops; rewards in [0, 1]."""
+    means, radii = [float(np.mean(s)) for s in seen], widths_of("hoeffding", 0.5, seen)
+    hardness = 0.0
+    for i, s in enumerate(seen):
+        rival = max(m + r for j, (m, r) in enumerate(zip(means, radii, strict=True)) if j != i)
+        g = max((abs(rival - (means[i] - radii[i])) + policy.epsilon) / 2, policy.epsilon)
+        if policy.bounds == "bernstein":
+            sd = small_deviation(s)
+            hardness += ((sd + math.sqrt(sd**2 + 16 * g / 3)) / g) ** 2
+        else:
+            hardness += 1 / g**2
+    n_first = 2 if policy.bounds == "bernstein" else 1
+    return (policy.n_pulls - n_first * len(seen)) / (4 * hardness)
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
@@ -58,7 +90,7 @@ def test_with_a_budget_it_does_what_the_figure_says(bounds: str, seed: int, n_ar
     rng = np.random.default_rng(seed)
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 70)), 0, 1)
     policy = UGapEb(70, 0.3, bounds, UNIT)
-    assert play(policy, rewards)[:2] == plain_unified_gap(policy, rewards, 70)
+    assert play(policy, rewards)[:2] == plain_unified_gap(policy, rewards)[:2]
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
@@ -68,7 +100,7 @@ def test_with_a_confidence_it_does_what_the_figure_says(bounds: str, seed: int) 
     rewards = np.clip(rng.normal([[0.9], [0.3], [0.1]], 0.1, (3, 3000)), 0, 1)
     policy = UGapEc(0.1, 0.1, bounds, reward_range=UNIT)
     game = play(policy, rewards)
-    assert game[:2] == plain_unified_gap(policy, rewards, 0)
+    assert game[:2] == plain_unified_gap(policy, rewards)[:2]
     assert policy.is_confident(game.state)
 
 
@@ -80,48 +112,6 @@ def test_the_regret_is_below_epsilon_as_promised(bounds: str) -> None:
     assert policy.is_confident(games.state).all()
 
 
-def exploration(seen: list[list[float]], most: int, epsilon: float, bounds: str) -> float:
-    """Return (n - K) / (4 H), in plain loops; rewards in [0, 1]."""
-    means = [float(np.mean(s)) for s in seen]
-    radii = [math.sqrt(1 / (2 * len(s))) for s in seen]
-    hardness = 0.0
-    for i, s in enumerate(seen):
-        rival = max(m + r for j, (m, r) in enumerate(zip(means, radii, strict=True)) if j != i)
-        g = max((abs(rival - (means[i] - radii[i])) + epsilon) / 2, epsilon)
-        if bounds == "bernstein":
-            sd = max(np.std(s, ddof=1) - math.sqrt(2 / (len(s) - 1)), 0)
-            hardness += ((sd + math.sqrt(sd**2 + 16 * g / 3)) / g) ** 2
-        else:
-            hardness += 1 / g**2
-    n_first = 2 if bounds == "bernstein" else 1
-    return (most - n_first * len(seen)) / (4 * hardness)
-
-
-def plain_adaptive_unified_gap(rewards: np.ndarray, most: int, epsilon: float, bounds: str):
-    """Return the arms pulled, and the one of the best mean."""
-    n_first = 2 if bounds == "bernstein" else 1
-    seen = [list(map(float, row[:n_first])) for row in rewards]
-    arms = [*range(len(rewards))] * n_first
-    while len(arms) < most:
-        x = exploration(seen, most, epsilon, bounds)
-        widths = [
-            math.sqrt(2 * x * np.var(s, ddof=1) / len(s)) + 7 * x / (3 * (len(s) - 1))
-            if bounds == "bernstein"
-            else math.sqrt(x / len(s))
-            for s in seen
-        ]
-        upper = [np.mean(s) + w for s, w in zip(seen, widths, strict=True)]
-        lower = [np.mean(s) - w for s, w in zip(seen, widths, strict=True)]
-        of_arm = [max(np.delete(upper, i)) - lower[i] for i in range(len(seen))]
-        leader = min(range(len(seen)), key=lambda i: (round(of_arm[i], 9), i))
-        others = [i for i in range(len(seen)) if i != leader]
-        rival = max(others, key=lambda i: (round(upper[i], 9), -i))
-        arm = max(sorted([leader, rival]), key=lambda i: (round(widths[i], 9), -i))
-        arms.append(arm)
-        seen[arm].append(float(rewards[arm, len(seen[arm])]))
-    return arms, int(np.argmax([np.mean(s) for s in seen]))
-
-
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
 @settings(max_examples=15)
 @given(
@@ -131,8 +121,10 @@ def test_it_is_ugap_with_an_estimated_exploration(bounds, seed, n_arms, epsilon)
     rng = np.random.default_rng(seed)
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 50)), 0, 1)
     policy = AdaptiveUGapEb(50, epsilon, bounds, UNIT)
-    expected = plain_adaptive_unified_gap(rewards, 50, epsilon, bounds)
-    assert play(policy, rewards)[:2] == expected
+    *expected, rounds = plain_unified_gap(policy, rewards)
+    game = play(policy, rewards)
+    assert [*game[:2]] == expected
+    np.testing.assert_allclose(policy.belief(game.state).regret_bounds, rounds, rtol=1e-9)
 
 
 def plain_gap(policy: Any, rewards: np.ndarray) -> list[int]:
@@ -157,28 +149,17 @@ def plain_gap(policy: Any, rewards: np.ndarray) -> list[int]:
     return arms
 
 
-def radii(policy: Any, seen: list[list[float]], gap: list[float], n: int) -> list[float]:
-    counts = [len(s) for s in seen]
+def radii(policy: Any, seen: Samples, gap: list[float], n: int) -> list[float]:
     if isinstance(policy, GapE):
-        return [math.sqrt(policy.a / c) for c in counts]
-    variance = [float(np.var(s, ddof=1)) for s in seen]
+        return widths_of("hoeffding", policy.a, seen)
     if isinstance(policy, GapEV):
-        a = policy.a
-    else:
-        large = [g + math.sqrt(1 / (2 * c)) for g, c in zip(gap, counts, strict=True)]
-        small = [
-            max(math.sqrt(v) - math.sqrt(2 / (c - 1)), 0)
-            for v, c in zip(variance, counts, strict=True)
-        ]
-        hardness = sum(
-            ((s + math.sqrt(s**2 + 16 / 3 * g)) / g) ** 2
-            for s, g in zip(small, large, strict=True)
-        )
-        a = policy.eta * (n - 2 * len(seen)) / hardness
-    return [
-        math.sqrt(2 * a * v / c) + 7 * a / (3 * (c - 1))
-        for v, c in zip(variance, counts, strict=True)
-    ]
+        return widths_of("bernstein", policy.a, seen)
+    large = [g + w for g, w in zip(gap, widths_of("hoeffding", 0.5, seen), strict=True)]
+    small = map(small_deviation, seen)
+    hardness = sum(
+        ((s + math.sqrt(s**2 + 16 / 3 * g)) / g) ** 2 for s, g in zip(small, large, strict=True)
+    )
+    return widths_of("bernstein", policy.eta * (n - 2 * len(seen)) / hardness, seen)
 
 
 POLICIES = [GapE(80, 0.7, UNIT), GapEV(80, 0.2, UNIT), AdaptiveGapEV(80, reward_range=UNIT)]

@@ -77,8 +77,6 @@ def test_a_mean_of_zero_needs_the_cap() -> None:
 def test_bad_parameters_of_stopping() -> None:
     with pytest.raises(ValueError, match="epsilon must be larger than 0 and smaller than 1"):
         BernsteinStopping(1.0, "multiplicative")
-    with pytest.raises(ValueError, match="t1 must be finite and larger than 1, got 1"):
-        BernsteinStopping(0.1, t1=1)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -146,8 +144,6 @@ def test_a_phase_that_does_not_fit_is_not_begun() -> None:
 def test_bad_parameters_of_eliminations() -> None:
     with pytest.raises(ValueError, match=r"for fewer than 1262 splits, got 0\.8 and 100"):
         MedianElimination(0.8, 0.1, reward_range=UNIT).start(Problem(3, max_repetitions=100))
-    with pytest.raises(ValueError, match="max_pulls=2 is too small"):
-        SuccessiveElimination(max_pulls=2, reward_range=UNIT).start(Problem(3))
 
 
 def test_exponential_gap_elimination_by_hand() -> None:
@@ -258,12 +254,3 @@ def test_with_an_epsilon_equal_arms_are_not_compared_without_end(make: Any) -> N
     assert len(game.arms) < 3 * 4000
     assert game.best == int(np.flatnonzero(policy.is_alive(game.state))[0])
     assert len(play(make(4000, 0.05, 0.0, UNIT), rewards).arms) > len(game.arms)
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="n_rounds must be at least 1, got 0"):
-        HoeffdingRace(0)
-    with pytest.raises(ValueError, match="delta must be larger than 0 and smaller than 1, got 2"):
-        BernsteinRace(10, 2)
-    with pytest.raises(ValueError, match="HoeffdingRace needs rewards of a known range"):
-        HoeffdingRace(10).start(Problem(3))

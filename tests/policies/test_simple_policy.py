@@ -90,6 +90,8 @@ def test_it_plays_in_a_search(n_jobs: int) -> None:
     assert search.best_params_["var_smoothing"] < 1
     again = BanditSearchCV(GaussianNB(), grid, policy=policy, random_state=0).fit(X, y)
     assert search.history_["candidate"].tolist() == again.history_["candidate"].tolist()
+    even = BanditSearchCV(GaussianNB(), grid, policy=Fewest(24), random_state=0).fit(X, y)
+    assert 0 < even.best_probability_ <= 1
     split = [*range(0, 178, 2)], [1, 61, 151]
     few = BanditSearchCV(GaussianNB(), grid, policy=policy, cv=[split])
     assert few.fit(X, y).n_fits_ == 5, "each candidate once on the only split"

@@ -33,10 +33,6 @@ NAN = math.nan
 NINE = Hyperband(brackets="most_exploratory")  # with levels 1 to 9: rungs of 9, 3 and 1 arms
 
 
-def nine(n_splits: int = 1) -> Problem:
-    return Problem(9, 1, 9, n_splits)
-
-
 def tell_rung(policy: Any, state: Any, reward_of_arm: np.ndarray) -> Pulls:
     """Ask for a rung of one bracket and tell it; return the pulls."""
     pulls = policy.ask(state, 1000)
@@ -50,7 +46,7 @@ def tell_rung(policy: Any, state: Any, reward_of_arm: np.ndarray) -> Pulls:
 
 def test_problems_of_a_batch_may_differ() -> None:
     """There are as many columns as the problem with the most pulls needs, padded elsewhere."""
-    state = NINE.start(nine(n_splits=2), batch_shape=(4,))
+    state = NINE.start(Problem(9, 1, 9, 2), batch_shape=(4,))
     rewards = np.full((4, 9), NAN)
     rewards[0, [4, 7]] = 0.5, 0.6
     rewards[1, 8] = 0.1

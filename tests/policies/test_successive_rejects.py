@@ -10,21 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games import LALITHA, mistakes_of, play
 from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, Pulls, SuccessiveRejects
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import Pull
-from sklearn_halving.simulation import GaussianArms, simulate
-
-
-def play(policy: object, rewards: np.ndarray, max_repetitions: int | None = None) -> tuple:
-    """Play one problem on a table of shape (n_arms, n_repetitions)."""
-    state = policy.start(Problem(len(rewards), 1, 1, max_repetitions))
-    plans: list[Pulls] = []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        plans.append(pulls)
-        policy.tell(state, pulls, rewards[pulls.arm, pulls.repetition])
-    return plans, int(policy.recommend(state)), policy.is_alive(state).tolist()
 
 
 def test_the_printed_phase_lengths() -> None:
@@ -55,44 +44,28 @@ def test_phases_never_exceed_the_budget(n_arms: int, extra: int) -> None:
 def test_what_it_does_does_not_depend_on_when_it_stops(seed: int, n_arms: int, cut: int) -> None:
     rewards = np.random.default_rng(seed).random((n_arms, 400))
 
-    def pulled(n_pulls: int) -> list[tuple[int, int]]:
-        plans, _, _ = play(AnytimeSuccessiveRejects(n_pulls), rewards)
-        return [
-            (int(arm), int(repetition))
-            for pulls in plans
-            for arm, repetition in zip(pulls.arm, pulls.repetition, strict=True)
-        ]
+    def counts(n_pulls: int) -> np.ndarray:
+        return np.bincount(play(AnytimeSuccessiveRejects(n_pulls), rewards).arms, minlength=n_arms)
 
-    short, long = pulled(cut), pulled(400)
-    assert len(short) <= cut
-    assert set(short) <= set(long)
+    short, long = counts(cut), counts(400)
+    assert short.sum() <= cut
+    assert (short <= long).all()
 
 
 # --------------------------------------------------------------------------- simulation
-
-
-def mistakes(policy: object, n_problems: int, seed: int) -> float:
-    """Return the share of wrong choices in section 5.1's bandit of Lalitha et al. (2023).
-
-    64 arms, counted from 0, so that the best arm has a large variance.
-    """
-    arm = np.arange(64)
-    means = 1 - np.sqrt(arm / 64)
-    sds = np.sqrt(np.where(arm % 2 == 0, 0.9 * means**2 + 0.1, 0.1))
-    world = GaussianArms(means, sds, mean_sd=0.05, variance_factors=(0.5, 1.5))
-    return simulate(policy, world, n_problems, seed=seed).mistake_probability.value
 
 
 @pytest.mark.parametrize(("n_pulls", "expected"), [(1000, 0.305), (5000, 0.072)])
 def test_the_recorded_mistake_probabilities(n_pulls: int, expected: float) -> None:
     """Of 20,000 runs each; here 600, and six standard errors."""
     error = sqrt(expected * (1 - expected) * (1 / 600 + 1 / 20_000))
-    assert abs(mistakes(SuccessiveRejects(n_pulls), 600, seed=n_pulls) - expected) < 6 * error
+    found = mistakes_of(SuccessiveRejects(n_pulls), LALITHA, 600, n_pulls)
+    assert abs(found - expected) < 6 * error
 
 
 def test_not_to_know_the_budget_costs_little() -> None:
-    known = mistakes(SuccessiveRejects(4096), 300, seed=1)
-    unknown = mistakes(AnytimeSuccessiveRejects(4096), 300, seed=1)
+    known = mistakes_of(SuccessiveRejects(4096), LALITHA, 300, 1)
+    unknown = mistakes_of(AnytimeSuccessiveRejects(4096), LALITHA, 300, 1)
     assert unknown < known + 0.12
 
 

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import NO_ARM, Problem, Pulls, UniformAllocation, VarianceHalving
+from games import LALITHA, mistakes_of
+from sklearn_halving.policies import NO_ARM, Problem, Pulls, VarianceHalving
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,
 )
 from sklearn_halving.policies.noise._noise_estimates import estimate_arms
+from sklearn_halving.simulation import Randomness
 
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -314,16 +316,6 @@ def test_bad_variances(variances: Any) -> None:
         VarianceHalving(100, "known", variances).start(Problem(3))
 
 
-def test_too_small_a_budget_names_the_least() -> None:
-    with pytest.raises(ValueError, match="The least budget that works is 384"):
-        VarianceHalving(383, "pooled").start(Problem(64))
-    with pytest.raises(ValueError, match="The least budget that works is 64"):
-        VarianceHalving(63).start(Problem(64))
-    with pytest.raises(ValueError, match="The least budget that works is 64"):
-        UniformAllocation(63).start(Problem(64))
-    VarianceHalving(384, "pooled").start(Problem(64))
-
-
 def test_what_cannot_be_forgotten() -> None:
     with pytest.raises(
         ValueError, match="keep_pulls must be True for a limited number of splits, 50"
@@ -343,28 +335,16 @@ RECORDED = {  # spec, section 3: n = 2000 and 5000, and the number of runs
 
 
 def gaussian_mistakes(form: str, n_pulls: int, n_problems: int, seed: int) -> float:
-    """Return the share of wrong choices in section 5.1's bandit, arms counted from 0."""
-    rng, arm = np.random.default_rng(seed), np.arange(64)
-    mean = 1 - np.sqrt(arm / 64)
-    variance = np.where(arm % 2 == 0, 0.9 * mean**2 + 0.1, 0.1)
-    mean = mean + rng.normal(0, 0.05, (n_problems, 64))
-    variance = variance * rng.uniform(0.5, 1.5, (n_problems, 64))
+    variances = LALITHA.draw(Randomness.of(np.random.SeedSequence(seed), n_problems), 64).sds ** 2
     options: dict[str, Any] = {
         "SH": {"allocation": "uniform", "keep_pulls": False},
-        "SHVar": {"allocation": "known", "keep_pulls": False, "reward_variances": variance},
+        "SHVar": {"allocation": "known", "keep_pulls": False, "reward_variances": variances},
         "SHAdaVar": {"allocation": "ucb", "keep_pulls": False},
         "SH, kept": {"allocation": "uniform", "common_splits": False},
         "pooled": {"allocation": "pooled", "common_splits": False},
         "default": {"common_splits": False},
     }[form]
-    policy = VarianceHalving(n_pulls, **options)
-    state = policy.start(Problem(64), batch_shape=(n_problems,))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
-        noise = np.sqrt(np.take_along_axis(variance, pulls.arm, axis=1))
-        noise *= rng.standard_normal(pulls.arm.shape)
-        policy.tell(state, pulls, np.take_along_axis(mean, pulls.arm, axis=1) + noise)
-    return float((policy.recommend(state) != mean.argmax(axis=1)).mean())
+    return mistakes_of(VarianceHalving(n_pulls, **options), LALITHA, n_problems, seed)
 
 
 @pytest.mark.slow

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from games import play
-from sklearn_halving.policies import Problem, SuccessiveRejects, VarianceRejects
+from games import mistakes_of, play
+from sklearn_halving.policies import SuccessiveRejects, VarianceRejects
 from sklearn_halving.policies._successive_rejects import phases
+from sklearn_halving.simulation import GaussianArms
 
 
 def test_phases_have_the_pulls_of_successive_rejects() -> None:
@@ -30,18 +31,8 @@ def test_pulls_follow_the_variances() -> None:
     assert counts[2] < plain[2]
 
 
-def mistakes(policy: object, n_problems: int) -> float:
-    """Return the share of wrong choices among arms of which every second is noisy."""
-    rng = np.random.default_rng(2)
-    mean = np.linspace(0.5, 0.0, 8)
-    deviation = np.where(np.arange(8) % 2 == 0, 1.0, 0.1)
-    state = policy.start(Problem(8), batch_shape=(n_problems,))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        noise = rng.normal(size=pulls.arm.shape) * deviation[pulls.arm]
-        policy.tell(state, pulls, mean[pulls.arm] + noise)
-    return float((policy.recommend(state) != 0).mean())
-
-
 def test_it_makes_fewer_mistakes_where_variances_differ() -> None:
-    assert mistakes(VarianceRejects(1200), 600) < 0.8 * mistakes(SuccessiveRejects(1200), 600)
+    """Every second arm is noisy."""
+    arms = GaussianArms(np.linspace(0.5, 0.0, 8), np.where(np.arange(8) % 2 == 0, 1.0, 0.1))
+    plain = mistakes_of(SuccessiveRejects(1200), arms, 600)
+    assert mistakes_of(VarianceRejects(1200), arms, 600) < 0.8 * plain

@@ -11,6 +11,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_limits
 
+from resources.boosting import LIBRARIES
+
 
 class CountingEpochs(ClassifierMixin, BaseEstimator):
     """Counts the calls of ``partial_fit``, and keeps what came with them."""
@@ -74,3 +76,8 @@ def need():
             pytest.skip(f"{name} is not installed")
 
     return import_or_skip
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request, need):
+    return need(request.param)

@@ -13,35 +13,12 @@ from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from resources.boosting import LIBRARIES, boosting, count_trees
 from resources.climbing import trained_to
 from sklearn_halving.resources import Iterations, resolve_resource
 
 X, Y = make_classification(200, 8, n_informative=5, n_classes=3, random_state=0)
 climb = partial(trained_to, X, Y)
-LIBRARIES = ["lightgbm", "xgboost", "catboost"]
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request, need):
-    return need(request.param)
-
-
-def boosting(library, **params):
-    common = {"n_estimators": 20, "learning_rate": 0.1, **params}
-    if library.__name__ == "lightgbm":
-        return library.LGBMClassifier(random_state=0, n_jobs=1, verbose=-1, **common)
-    if library.__name__ == "xgboost":
-        return library.XGBClassifier(random_state=0, n_jobs=1, **common)
-    quiet = {"verbose": False, "allow_writing_files": False}
-    return library.CatBoostClassifier(random_state=0, thread_count=1, **quiet, **common)
-
-
-def count_trees(model):
-    if hasattr(model, "booster_"):
-        return model.booster_.current_iteration()
-    if hasattr(model, "get_booster"):
-        return model.get_booster().num_boosted_rounds()
-    return model.tree_count_
 
 
 def test_continued_boosting_predicts_as_if_fitted_cold(library):

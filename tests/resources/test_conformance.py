@@ -34,7 +34,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_halving.resources
-from search.common import FITS, Recording, numbered
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.resources import (
     FitTime,
@@ -380,33 +379,3 @@ def test_a_search_finds_the_same_with_any_number_of_workers(case: Case) -> None:
     )
     for column in ("mean_test_score", "candidate"):
         np.testing.assert_array_equal(serial[column], parallel[column])
-
-
-@pytest.mark.parametrize("resource_class", CASES)
-def test_training_rows_are_nested(resource_class: type) -> None:
-    """Rows of a smaller level are among those of a larger one; or all rows, at each level."""
-    resource = CASES[resource_class][0].resource
-    if not resource.subsamples_rows:
-        pytest.skip("is given all rows of the training fold")
-    X, y = numbered(90)
-    FITS.clear()
-    HyperbandSearchCV(
-        Recording(),
-        {"value": [0.1, 0.2, 0.3, 0.4]},
-        resource=resource,
-        min_resources=12,
-        max_resources=48,
-        factor=2,
-        cv=3,
-        brackets="most_exploratory",
-        random_state=0,
-        refit=False,
-    ).fit(X, y)
-    rows_by_size: dict[int, set[frozenset[int]]] = {}
-    for rows in FITS.rows:
-        rows_by_size.setdefault(len(rows), set()).add(frozenset(rows.tolist()))
-    assert sorted(rows_by_size) == [12, 24, 48]
-    assert all(len(of_size) == 3 for of_size in rows_by_size.values()), "one for each split"
-    for smaller, larger in ((12, 24), (24, 48)):
-        for rows in rows_by_size[smaller]:
-            assert any(rows < others for others in rows_by_size[larger])

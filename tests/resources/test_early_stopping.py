@@ -12,19 +12,14 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 
+from resources.boosting import boosting, count_trees
 from sklearn_halving import HyperbandSearchCV
 
 X, Y = make_classification(300, 8, flip_y=0.2, random_state=0)
 X = np.column_stack([X, np.arange(300)])  # the number of the row
-LIBRARIES = ["lightgbm", "xgboost", "catboost"]
 N_ROUNDS = 80
 FIT_AND_EVALUATE = ("fit", "transform")
 TRANSFORMED: list[tuple[str, list[int]]] = []
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request, need):
-    return need(request.param)
 
 
 class Noting(TransformerMixin, BaseEstimator):
@@ -43,23 +38,8 @@ class Noting(TransformerMixin, BaseEstimator):
 
 
 def stopping(library, **params):
-    common = {"learning_rate": 0.4, "early_stopping_rounds": 3, **params}
-    if library.__name__ == "lightgbm":
-        common = {"n_estimators": N_ROUNDS, **common}
-        return library.LGBMClassifier(random_state=0, n_jobs=1, verbose=-1, **common)
-    if library.__name__ == "xgboost":
-        common = {"n_estimators": N_ROUNDS, **common}
-        return library.XGBClassifier(random_state=0, n_jobs=1, **common)
-    quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
-    return library.CatBoostClassifier(iterations=N_ROUNDS, random_state=0, **quiet, **common)
-
-
-def n_trees(model):
-    if hasattr(model, "booster_"):
-        return model.booster_.current_iteration()
-    if hasattr(model, "get_booster"):
-        return model.get_booster().num_boosted_rounds()
-    return model.tree_count_
+    own = {"n_estimators": N_ROUNDS, "learning_rate": 0.4, "early_stopping_rounds": 3}
+    return boosting(library, **own | params)
 
 
 def depths(step=""):
@@ -73,20 +53,15 @@ def searched(estimator, space, fit_params=None, y=Y, **params):
         return search.fit(X, y, **(fit_params or {}))
 
 
-@pytest.mark.parametrize("resource", ["n_samples", "rounds"])
+@pytest.mark.parametrize("resource", ["n_samples", "n_estimators"])
 def test_a_search_with_early_stopping_and_its_refit(library, resource):
-    estimator = stopping(library)
-    if resource == "rounds":
-        resource = "iterations" if library.__name__ == "catboost" else "n_estimators"
-    search = searched(estimator, depths(), resource=resource)
+    search = searched(stopping(library), depths(), resource=resource)
     assert not search.history_["failed"].any()
     best = search.best_estimator_
-    assert 1 <= n_trees(best) < N_ROUNDS
+    assert 1 <= count_trees(best) < N_ROUNDS
     # Early stopping is off, so another fit with as many rounds is the same model.
-    name = "iterations" if library.__name__ == "catboost" else "n_estimators"
-    params = {key: value for key, value in search.best_params_.items() if key != name}
+    params = search.best_params_ | {"n_estimators": count_trees(best)}
     same = stopping(library, early_stopping_rounds=None, **params)
-    same.set_params(random_state=0, **{name: n_trees(best)})
     assert np.allclose(same.fit(X, Y).predict_proba(X), best.predict_proba(X))
 
 
@@ -152,7 +127,7 @@ def test_callbacks_ask_for_early_stopping_too(need):
     fit_params = {"callbacks": [lightgbm.early_stopping(3, verbose=False)]}
     estimator = stopping(lightgbm).set_params(early_stopping_rounds=None)
     search = searched(estimator, depths(), fit_params)
-    assert n_trees(search.best_estimator_) == search.best_estimator_.n_estimators < N_ROUNDS
+    assert count_trees(search.best_estimator_) == search.best_estimator_.n_estimators < N_ROUNDS
 
 
 def test_the_answer_does_not_depend_on_n_jobs_or_a_resume(need, tmp_path):

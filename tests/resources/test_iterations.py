@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -20,7 +18,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     RandomTreesEmbedding,
 )
-from sklearn.linear_model import Lasso, LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
+from sklearn.linear_model import Lasso, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.neural_network import MLPClassifier
 
 from resources.climbing import trained_to
@@ -115,19 +113,6 @@ def test_what_cannot_be_continued(estimator, parameter):
     assert not Iterations(parameter).can_continue(estimator)
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), GradientBoostingClassifier()])
-def test_refit_starts_from_scratch(estimator):
-    parameter = "max_iter" if isinstance(estimator, LogisticRegression) else "n_estimators"
-    resource = Iterations(parameter, "refit")
-    estimator.set_params(random_state=0)
-    continued = climb(resource, estimator, [2, 5])
-    cold = clone(estimator).set_params(**{parameter: 5})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cold.fit(X, Y)
-    np.testing.assert_array_equal(output(continued), output(cold))
-
-
 def test_warm_start_is_put_back_after_a_failure(counting_warm_start):
     model = climb(Iterations("max_iter"), counting_warm_start(), [3])
     model.fit = lambda X, y: 1 / 0
@@ -136,27 +121,9 @@ def test_warm_start_is_put_back_after_a_failure(counting_warm_start):
     assert not model.warm_start
 
 
-def test_the_same_level_trains_nothing(counting_warm_start):
-    model = climb(Iterations("max_iter"), counting_warm_start(), [3])
-    assert Iterations("max_iter").train(model, X, Y, 3, 3, {}).seen_ == [(3, True)]
-
-
 def test_the_way_to_continue_can_be_said(counting_warm_start):
     model = climb(Iterations("max_iter", "total"), counting_warm_start(), [3, 9])
     assert [asked for asked, _ in model.seen_] == [3, 9]
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        SGDClassifier(tol=None, learning_rate="constant", eta0=0.01, shuffle=False),
-        Perceptron(tol=None, shuffle=False),
-    ],
-)
-def test_epochs_at_a_constant_rate_go_on_as_if_never_stopped(estimator):
-    continued = climb(Iterations("max_iter"), estimator, [2, 6, 18])
-    cold = clone(estimator).set_params(max_iter=18).fit(X, Y)
-    np.testing.assert_allclose(continued.coef_, cold.coef_)
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,11 @@ def climb(estimator, y, levels, **fit_params):
     return trained_to(X, y, PartialFit().for_target(y), estimator, levels, **fit_params)
 
 
-def calls_by_hand(estimator, y, n_calls, **fit_params):
+def calls_by_hand(estimator, y, n_calls):
     for call in range(n_calls):
         first = call == 0 and y is not None and is_classifier(estimator)
         classes = {"classes": np.unique(y)} if first else {}
-        data = (X,) if y is None else (X, y)
-        estimator.partial_fit(*data, **classes, **fit_params)
+        estimator.partial_fit(*((X,) if y is None else (X, y)), **classes)
     return estimator
 
 
@@ -102,11 +101,7 @@ def test_epochs_are_those_of_calls_by_hand(estimator, y):
 )
 def test_networks_learn_as_by_calls_by_hand(estimator, y):
     model = climb(clone(estimator), y, [2, 9])
-    classes = {"classes": np.unique(y)} if y.ndim == 1 else {"classes": [0, 1]}
-    by_hand = clone(estimator)
-    for call in range(9):
-        first = call == 0 and is_classifier(estimator)
-        by_hand.partial_fit(X, y, **(classes if first else {}))
+    by_hand = calls_by_hand(clone(estimator), y, 9)
     for weights, expected in zip(model.coefs_, by_hand.coefs_, strict=True):
         np.testing.assert_array_equal(weights, expected)
     assert model.loss_curve_ == by_hand.loss_curve_

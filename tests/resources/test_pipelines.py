@@ -63,6 +63,13 @@ def test_earlier_steps_are_fitted_once(tmp_path, with_memory, nested):
     assert model.get_params()[parameter] == 12
 
 
+def epochs_by_hand(n, **params):
+    by_hand = SGDClassifier(shuffle=False)
+    for _ in range(n):
+        by_hand.partial_fit(2 * X, Y, classes=[0, 1], **params)
+    return by_hand
+
+
 @pytest.mark.parametrize("with_memory", [False, True])
 def test_epochs_behind_a_transformer(tmp_path, with_memory):
     memory = str(tmp_path) if with_memory else None
@@ -70,9 +77,7 @@ def test_epochs_behind_a_transformer(tmp_path, with_memory):
         [("scale", CountingScaler()), ("clf", SGDClassifier(shuffle=False))], memory=memory
     )
     model = climb(PartialFit(), model, [1, 3])
-    by_hand = SGDClassifier(shuffle=False)
-    for _ in range(3):
-        by_hand.partial_fit(2 * X, Y, classes=[0, 1])
+    by_hand = epochs_by_hand(3)
     np.testing.assert_allclose(model[-1].coef_, by_hand.coef_)
     np.testing.assert_array_equal(model.predict(X), by_hand.predict(2 * X))
     assert model[0].n_fits_ == 1
@@ -88,12 +93,10 @@ def test_weights_of_a_continued_last_step():
 
 
 @pytest.mark.parametrize("epochs", [False, True])
-def test_routed_metadata_reach_their_steps(epochs, counting_epochs):
+def test_routed_metadata_reach_their_steps(epochs):
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = CountingScaler().set_fit_request(sample_weight=True)
         if epochs:
-            last = counting_epochs()
-            last.fit = lambda X, y=None, sample_weight=None: None
             last = SGDClassifier(shuffle=False).set_fit_request(sample_weight=True)
             resource = PartialFit()
         else:
@@ -104,10 +107,8 @@ def test_routed_metadata_reach_their_steps(epochs, counting_epochs):
         assert model[0].n_fits_ == 1
         assert model[0].weights_ is WEIGHT
         if epochs:
-            by_hand = SGDClassifier(shuffle=False)
-            for _ in range(6):
-                by_hand.partial_fit(2 * X, Y, classes=[0, 1], sample_weight=WEIGHT)
-            np.testing.assert_allclose(model[-1].coef_, by_hand.coef_)
+            expected = epochs_by_hand(6, sample_weight=WEIGHT).coef_
+            np.testing.assert_allclose(model[-1].coef_, expected)
         else:
             cold = forest(n_estimators=6).fit(2 * X, Y, sample_weight=WEIGHT)
             np.testing.assert_array_equal(model.predict_proba(X), cold.predict_proba(2 * X))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -64,11 +62,6 @@ def test_a_parameter_that_only_other_candidates_have():
     np.testing.assert_array_equal(np.ma.getmaskarray(shown), ~is_svc)
     spent = search.cv_results_["n_resources"][is_svc]
     np.testing.assert_allclose(shown[is_svc].astype(float), 4 * 30 / spent)
-
-
-def test_pickle():
-    rows = TrainingSize(rescale={"C": "inverse"})
-    assert pickle.loads(pickle.dumps(rows)) == rows != TrainingSize()
 
 
 def test_seconds_are_the_amounts_of_a_time():

@@ -139,29 +139,6 @@ def test_no_dict_is_refused() -> None:
         Space.of([])
 
 
-@pytest.mark.full
-def test_finds_the_best_of_a_smooth_function_sooner_than_chance() -> None:
-    """In four dimensions, half of them logarithmic or of whole numbers, over 10 seeds."""
-    space = Space.of(
-        {"a": uniform(0, 1), "b": loguniform(0.01, 1), "c": randint(0, 20), "d": uniform(0, 1)}
-    )
-
-    def loss(params: dict[str, Any]) -> float:
-        near = [params["a"] - 0.3, np.log10(params["b"]) / 2 + 0.4, params["c"] / 20 - 0.7]
-        return sum(abs(x) for x in [*near, params["d"] - 0.9])
-
-    def best(sampler: Any, seed: int) -> float:
-        told, rng = Told(space), np.random.default_rng(seed)
-        for _ in range(15):
-            for params in sampler.propose(told, 8, rng):
-                told.add(params)
-                told.tell(len(told.candidates) - 1, 1, -loss(params))
-        return min(map(loss, told.candidates))
-
-    ours = np.mean([best(GaussianProcessSampler(), seed) for seed in range(10)])
-    assert ours < 0.7 * np.mean([best(RandomSampler(), seed) for seed in range(10)])
-
-
 @pytest.mark.parametrize(
     ("sampler_class", "wrong"),
     [

@@ -69,13 +69,11 @@ CHECKED = [
 ]
 
 
-def scikit_learn_checks(*, first):
-    """Parametrise with the checks of three searches, each with one estimator, or all others."""
+def scikit_learn_checks():
+    """Parametrise with the checks of all searches."""
     searches = [
-        small(search_class, estimator, space, cv=2, error_score="raise")
+        small(search_class, *CHECKED[i % len(CHECKED)], cv=2, error_score="raise")
         for i, search_class in enumerate(SEARCHES)
-        for j, (estimator, space) in enumerate(CHECKED)
-        if (i == j) == first
     ]
     for search in searches:
         if type(search) in WITH_RUNGS:
@@ -86,7 +84,7 @@ def scikit_learn_checks(*, first):
 
 
 @pytest.mark.filterwarnings("default")  # scikit-learn's checks warn themselves
-@scikit_learn_checks(first=True)
+@scikit_learn_checks()
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -124,11 +122,10 @@ def test_has_the_parameters_of_grid_search_with_the_same_defaults(search_class):
 @pytest.mark.filterwarnings("ignore:No numeric parameter varies")
 @parametrize_searches
 def test_fit_does_not_change_the_estimator_or_the_candidates(search_class):
-    X, y = data()
     tree = DecisionTreeClassifier(random_state=0)
     candidates = [SVC(C=c) for c in (0.1, 1.0, 10.0, 100.0)]
     pipeline = Pipeline([("clf", tree)])
-    small(search_class, pipeline, {"clf": candidates}).fit(X, y)
+    small(search_class, pipeline, {"clf": candidates}).fit(*data())
     for estimator in [tree, *candidates]:
         assert not hasattr(estimator, "classes_")
     assert pipeline.named_steps["clf"] is tree
@@ -153,9 +150,8 @@ def forest_search(search_class, **params):
 @parametrize_searches
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_result_does_not_depend_on_the_workers(search_class, backend, forest_results):
-    X, y = data()
     with parallel_backend(backend, n_jobs=2):
-        search = forest_search(search_class).fit(X, y)
+        search = forest_search(search_class).fit(*data())
     assert result(search) == forest_results[search_class]
 
 
@@ -164,11 +160,10 @@ def test_result_does_not_depend_on_the_workers(search_class, backend, forest_res
 
 @parametrize_searches
 def test_a_failing_fit_counts_and_is_named(search_class):
-    X, y = data()
     space = [{"fails": [True], "value": [0.9]}, {"value": [0.1, 0.2, 0.3, 0.4]}]
     search = small(search_class, Known(), space, random_state=2)
     with pytest.warns() as caught:
-        search.fit(X, y)
+        search.fit(*data())
     (failed,) = [w for w in caught if w.category is FitFailedWarning]
     text = str(failed.message)
     assert "fits failed out of a total of" in text
@@ -308,10 +303,9 @@ def test_attributes_are_those_of_grid_search(search_class):
 
 @parametrize_searches
 def test_weights_are_cut_to_the_rows_in_use(search_class):
-    X, y = numbered(60)
     FITS.clear()
     search = small(search_class, Recording(), KNOWN)
-    search.fit(X, y, sample_weight=np.arange(60.0), scalar=7)
+    search.fit(*numbered(60), sample_weight=np.arange(60.0), scalar=7)
     assert len(FITS) > 10
     for rows, params in zip(FITS.rows, FITS.params, strict=True):
         np.testing.assert_array_equal(params["sample_weight"], rows)
@@ -320,10 +314,9 @@ def test_weights_are_cut_to_the_rows_in_use(search_class):
 
 @parametrize_with_rungs
 def test_subsets_keep_groups_together(search_class):
-    X, y = numbered(120)
     groups = np.repeat(np.arange(30), 4)
     FITS.clear()
-    small(search_class, Recording(), KNOWN, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    small(search_class, Recording(), KNOWN, cv=GroupKFold(3)).fit(*numbered(120), groups=groups)
     n_small = 0
     for rows in FITS.rows:
         sizes = np.bincount(groups[rows], minlength=30)

@@ -102,12 +102,9 @@ def check_plan(plan, search):
 
 # --------------------------------------------------------------------------------------- bad input
 
-FOREST = RandomForestClassifier(n_estimators=27)
 TREES = {"resource": "n_estimators"}
 EPOCHS, RATES = {"resource": "max_iter"}, {"alpha": uniform()}
 BAD_INPUT = {
-    "searched resource": (FOREST, {"n_estimators": [1, 2]}, TREES, "part of the searched"),
-    "unknown resource": (FOREST, {"max_depth": [1]}, {"resource": "n_estimator"}, "Did you mean"),
     "max below min": (Recording(), VALUES, {"min_resources": 40, "max_resources": 20}, "at most"),
     "max above all": (Recording(), VALUES, {"max_resources": 10_000}, "more than the 120 rows"),
     "max beyond float": (SGDClassifier(), RATES, {"max_resources": 10**400, **EPOCHS}, "at most"),
@@ -119,8 +116,6 @@ BAD_INPUT = {
     "too few candidates": (
         Recording(), VALUES, {"n_candidates": 2, "brackets": [1]}, "_candidates must be at least 3"
     ),
-    "empty list": (Recording(), {"value": uniform(), "other": []}, {}, "non-empty"),
-    "a string": (Recording(), {"value": "abc"}, {}, "needs to be a list"),
     "no candidates": (Recording(), [], {}, "must hold candidates"),
     "rescale unknown": (
         Recording(), VALUES, {"resource": TrainingSize(rescale={"valeu": "inverse"})},
@@ -130,21 +125,17 @@ BAD_INPUT = {
         Recording(), {"value": [1, 2, 3, "big"]},
         {"resource": TrainingSize(rescale={"value": "inverse"})}, "'big'",
     ),
-    "scoring": (Recording(), VALUES, {"scoring": "acuracy"}, "scoring"),
-    "refit": (Recording(), VALUES, {"scoring": ["accuracy"], "refit": "f1"}, "refit"),
-    "error_score": (Recording(), VALUES, {"error_score": "rise"}, "error_score"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     estimator, space, params, message = BAD_INPUT[case]
-    X, y = numbered(240)
     options = {"brackets": "all", "cv": KFold(2), "random_state": 0, **params}
     search = HyperbandSearchCV(estimator, space, **options)
     FITS.clear()
     with pytest.raises((ValueError, TypeError), match=message):
-        search.fit(X, y)
+        search.fit(*numbered(240))
     assert len(FITS) == 0
     assert not hasattr(search, "cv_results_")
 
@@ -164,12 +155,11 @@ def test_bad_input_is_refused_before_any_fit(case, tmp_path):
     ids=["randint", "binom", "poisson", "grid", "list of dicts"],
 )
 def test_candidates_are_drawn_without_replacement(space):
-    X, y = numbered(120)
     search = HyperbandSearchCV(
         Known2(), space, brackets="all", n_candidates=19, min_resources=12, cv=KFold(2),
         random_state=0,
     )  # fmt: skip
-    results = search.fit(X, y).cv_results_
+    results = search.fit(*numbered(120)).cv_results_
     first = results["iter"] == 0
     drawn = [str(results["params"][row]) for row in np.flatnonzero(first)]
     assert len(drawn) == 19
@@ -183,7 +173,6 @@ class Known2(Known):
 
 
 def test_the_candidates_are_those_of_randomized_search():
-    X, y = numbered(120)
     search = HyperbandSearchCV(
         Known(),
         VALUES,
@@ -193,7 +182,7 @@ def test_the_candidates_are_those_of_randomized_search():
         cv=KFold(2),
         random_state=3,
     )
-    results = search.fit(X, y).cv_results_
+    results = search.fit(*numbered(120)).cv_results_
     first = np.flatnonzero(results["iter"] == 0)
     drawn = [results["params"][row] for row in first]
     assert drawn == list(ParameterSampler(VALUES, n_iter=17, random_state=3))
@@ -203,7 +192,6 @@ def test_the_candidates_are_those_of_randomized_search():
 
 
 def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
-    X, y = numbered(120)
     FITS.clear()
     search = HyperbandSearchCV(
         Recording(),
@@ -213,7 +201,7 @@ def test_rescaled_parameters_are_used_in_each_rung_and_in_the_refit_and_shown():
         min_resources=12,
         cv=KFold(2),
         random_state=0,
-    ).fit(X, y)
+    ).fit(*numbered(120))
     results = search.cv_results_
     drawn = np.array([params["value"] for params in results["params"]])
     np.testing.assert_array_equal(results["param_value"], drawn)

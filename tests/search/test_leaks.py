@@ -55,14 +55,13 @@ class Remembering(Constant):
 def test_no_model_is_scored_on_rows_that_it_was_trained_on(
     search_class, params, cv, resource, random_state
 ):
-    X, y = numbered(60)
     search = small(
         search_class,
         Remembering(),
         {"value": [float(i) for i in range(12)]},
         **{**params, "cv": cv, "resource": resource, "random_state": random_state},
         max_resources=36,
-    ).fit(X, y)
+    ).fit(*numbered(60))
     assert search.history_["test_score"].eq(0).all()
     if resource != "n_samples":
         assert search.history_["continued_from"].gt(0).any()

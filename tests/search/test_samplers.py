@@ -48,7 +48,7 @@ PEAK = {"a": uniform(0, 1), "b": loguniform(1e-4, 1), "c": randint(0, 20), "kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_result_does_not_depend_on_the_workers(kind, sampler, backend):
     one = sampled(kind, sampler).fit(X, Y)
-    with parallel_config(backend, n_jobs=3):
+    with parallel_config(backend, n_jobs=2):
         several = sampled(kind, sampler).fit(X, Y)
     assert found(several) == found(one)
 

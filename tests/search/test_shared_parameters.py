@@ -13,8 +13,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from search.common import SEARCHES, data, small
-from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
+from search.common import FITS, SEARCHES, Recording, data, small
+from sklearn_halving import (
+    AdaptiveSearchCV,
+    BanditSearchCV,
+    BayesGapSearchCV,
+    HyperbandSearchCV,
+    VarianceHalvingSearchCV,
+)
 from sklearn_halving.policies import Hyperband
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -104,6 +110,31 @@ def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
 def test_a_parameter_of_another_search_is_refused_with_its_name(search_class, name, owners):
     with pytest.raises(TypeError, match=f"'{name}'; {owners}"):
         search_class(SVC(), {"C": [1.0]}, **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("search_class", "name", "value"),
+    [
+        (VarianceHalvingSearchCV, "n_fits", 0),
+        (VarianceHalvingSearchCV, "allocation", "known"),
+        (VarianceHalvingSearchCV, "stop_probability", 0.4),
+        (VarianceHalvingSearchCV, "tolerance", -1),
+        (BayesGapSearchCV, "kernel", "cubic"),
+        (BayesGapSearchCV, "n_candidates", 0),
+        (BayesGapSearchCV, "beta", 0),
+        (BayesGapSearchCV, "beta", "wide"),
+        (BayesGapSearchCV, "acquisition", "ucb"),
+        (BayesGapSearchCV, "fits_in_flight", 0),
+        (HyperbandSearchCV, "error_score", "rise"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_before_any_fit(search_class, name, value):
+    FITS.clear()
+    search = small(search_class, Recording(), {"value": [0.1, 0.2]}, **{name: value})
+    message = f"'{name}' parameter of {search_class.__name__} must be"
+    with pytest.raises(ValueError, match=message):
+        search.fit(*data())
+    assert len(FITS) == 0
 
 
 @parametrize_searches

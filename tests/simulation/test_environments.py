@@ -160,11 +160,6 @@ def test_every_part_of_a_name_counts(place: int) -> None:
     assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 5 / np.sqrt(N)
 
 
-def test_normal_numbers_are_normal() -> None:
-    numbers = randomness().normal(0, np.arange(N), 13)
-    assert kstest(numbers, "norm").pvalue > 1e-4
-
-
 def running_means(levels: list[int], n: int) -> np.ndarray:
     """Return running means of n sequences, shape (len(levels), n)."""
     arm = np.arange(n)

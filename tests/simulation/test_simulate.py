@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import ceil, log2
-from typing import Any, ClassVar
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from games import Greedy
 from sklearn_halving.policies import (
     EXP3,
     HOO,
     LUCB,
-    NO_ARM,
     UCB1,
     UCBE,
     BayesGap,
@@ -24,7 +24,6 @@ from sklearn_halving.policies import (
     Hyperband,
     LilUCB,
     MedianElimination,
-    Plan,
     Problem,
     Pull,
     Pulls,
@@ -32,7 +31,6 @@ from sklearn_halving.policies import (
     SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
-    open_plan,
 )
 from sklearn_halving.simulation import (
     BernoulliArms,
@@ -158,21 +156,6 @@ def test_successive_halving_finds_the_best_with_the_budget_of_theorem_1(alpha: f
     assert starved.is_mistake.all(), "with little budget the curves do deceive"
 
 
-@pytest.mark.parametrize(
-    ("allocation", "recorded"), [("uniform", (0.486, 0.118)), ("ucb", (0.433, 0.086))]
-)
-def test_the_gaussian_bandit_of_lalitha(allocation: str, recorded: tuple[float, ...]) -> None:
-    """Section 5.1, K = 64, n = 1000 and 5000; recorded with 20,000 runs."""
-    arm = np.arange(64)
-    means = 1 - np.sqrt(arm / 64)
-    variances = np.where(arm % 2 == 0, 0.9 * means**2 + 0.1, 0.1)
-    world = GaussianArms(means, np.sqrt(variances), mean_sd=0.05, variance_factors=(0.5, 1.5))
-    for n_pulls, p in zip((1000, 5000), recorded, strict=True):
-        policy = VarianceHalving(n_pulls, allocation, keep_pulls=False)
-        got = simulate(policy, world, 500).mistake_probability
-        assert abs(got.value - p) < 4 * np.hypot(got.standard_error, np.sqrt(p * (1 - p) / 20_000))
-
-
 # -------------------------------------------------------------------------- checkpoints
 
 
@@ -228,47 +211,6 @@ def test_plot_shows_the_curve_and_its_end() -> None:
 
 
 # --------------------------------------------------------------- what users bring along
-
-
-@dataclass(frozen=True)
-class Greedy:
-    """Pull each arm once, then always the best so far: a policy in one class."""
-
-    n_pulls: int
-    stuck_after: int | None = None
-    factor: float = 0.5  # of its own: a policy of rungs would refuse it
-    order_free: ClassVar[bool] = False
-
-    def plan(self, problem: Problem) -> Plan:
-        return open_plan(problem, self.n_pulls)
-
-    def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
-        shape = *batch_shape, problem.n_arms
-        return {"sum": np.zeros(shape), "n": np.zeros(shape, dtype=int), "t": 0}
-
-    def ask(self, state: Any, max_pulls: int) -> Pulls:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(state["n"] > 0, state["sum"] / state["n"], np.inf)
-        arm = mean.argmax(axis=-1)[..., np.newaxis]
-        n = 0 if state["t"] == self.stuck_after else 1
-        repetition = np.take_along_axis(state["n"], arm, axis=-1)
-        return Pulls(arm[..., :n], np.ones_like(arm)[..., :n], repetition[..., :n])
-
-    def tell(self, state: Any, pulls: Pulls, rewards: Any) -> None:
-        mark = np.take_along_axis(state["n"], pulls.arm, axis=-1)
-        total = np.take_along_axis(state["sum"], pulls.arm, axis=-1)
-        np.put_along_axis(state["n"], pulls.arm, mark + 1, axis=-1)
-        np.put_along_axis(state["sum"], pulls.arm, total + rewards, axis=-1)
-        state["t"] += len(pulls)
-
-    def is_finished(self, state: Any) -> bool:
-        return state["t"] >= self.n_pulls
-
-    def is_alive(self, state: Any) -> Any:
-        return np.ones(state["n"].shape, dtype=bool)
-
-    def recommend(self, state: Any) -> Any:
-        return np.where(state["n"].sum(axis=-1) > 0, state["n"].argmax(axis=-1), NO_ARM)
 
 
 @dataclass(frozen=True)

@@ -246,26 +246,10 @@ def test_metadata_reaches_the_splitter():
     assert stream.split(0)[1].tolist() == list(range(10, N))
 
 
-class Inconsistent(KFold):
-    def get_n_splits(self, *args, **kwargs):
-        return 9
-
-
 @pytest.mark.parametrize("empty", [[], iter(()), ShuffleSplit(0)])
 def test_no_splits(empty):
     with pytest.raises(ValueError, match=r"CV iterator empty.*pass a list of its splits"):
         split_stream(empty, X, Y)
-
-
-def test_wrong_number_of_splits():
-    with pytest.raises(ValueError, match=r"results\. Expected 9 splits, got 4"):
-        split_stream(Inconsistent(4), X, Y)
-
-
-@pytest.mark.parametrize("cv", [cv for cv in CONSTANT + FINITE if needs_groups(cv)], ids=repr)
-def test_groups_missing(cv):
-    with pytest.raises(ValueError, match=r"'groups' parameter should not be None.*Pass groups"):
-        split_stream(cv, X, Y)
 
 
 @pytest.mark.parametrize("cv", [KFold(100), StratifiedKFold(100), GroupKFold(13)], ids=repr)

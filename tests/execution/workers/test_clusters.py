@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,7 @@ class TestDask:
 
         assert scores_of(task, after=kill) == serial_scores(task)
 
+    @pytest.mark.full
     def test_what_kills_its_worker_fails_alone(self) -> None:
         check_faults({8.0: "kill"}, {8.0: "SIGKILL"})
 
@@ -175,26 +177,34 @@ class TestDask:
             time.sleep(0.05)
         assert not any(self.client.processing().values())
 
+    @pytest.mark.full
     def test_what_hangs_is_ended(self) -> None:
         check_faults({8.0: "hang in C"}, {8.0: "TimeoutError"}, 2, PullLimits(seconds=2.0))
 
 
-def test_data_are_not_sent_to_workers_that_are_paused() -> None:
-    """Workers with little memory left are not lost, and accept data later.
+IN_THREADS = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
+"""There is no limit of memory, because its monitor would let a paused worker go on."""
 
-    There is no limit of memory, because its monitor would let the worker go on.
-    """
+
+@contextmanager
+def session_in_threads() -> Iterator[tuple[Any, Any, JoblibSession]]:
+    """Open a session on a cluster in this process; yield both, with the client between them."""
     from distributed import Client, LocalCluster
-    from distributed.core import Status
 
     with (
-        LocalCluster(
-            n_workers=1, processes=False, memory_limit=0, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster),
+        LocalCluster(**IN_THREADS) as cluster,
+        Client(cluster) as client,
         parallel_config("dask"),
         JoblibSession(2) as session,
     ):
+        yield cluster, client, session
+
+
+def test_data_are_not_sent_to_workers_that_are_paused() -> None:
+    """Workers with little memory left are not lost, and accept data later."""
+    from distributed.core import Status
+
+    with session_in_threads() as (cluster, _, session):
         assert session.uses_threads  # those of the worker, which is not a process of its own
         (worker,) = cluster.workers.values()
         watch = ClusterWatch(session)
@@ -205,16 +215,7 @@ def test_data_are_not_sent_to_workers_that_are_paused() -> None:
 
 
 def test_a_closed_client_has_no_workers() -> None:
-    from dask.distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=1, processes=False, memory_limit=0, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-        parallel_config("dask"),
-        JoblibSession(2) as session,
-    ):
+    with session_in_threads() as (_, client, session):
         watch = ClusterWatch(session)
         client.close()
         assert not watch.has_workers("ncores_running")
@@ -223,11 +224,9 @@ def test_a_closed_client_has_no_workers() -> None:
 def test_an_asynchronous_client_is_refused() -> None:
     from dask.distributed import Client, LocalCluster
 
-    options = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
-
     async def fit() -> None:
         async with (
-            LocalCluster(asynchronous=True, **options) as cluster,
+            LocalCluster(asynchronous=True, **IN_THREADS) as cluster,
             Client(cluster, asynchronous=True),
         ):
             with (

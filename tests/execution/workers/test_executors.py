@@ -75,7 +75,11 @@ def test_configuration_and_warning_filters_reach_workers(backend: str) -> None:
 
 @pytest.mark.parametrize(
     ("order", "is_memmap"),
-    [("C", False), pytest.param("F", False, marks=pytest.mark.full), ("C", True)],
+    [
+        ("C", False),
+        pytest.param("F", False, marks=pytest.mark.full),
+        pytest.param("C", True, marks=pytest.mark.full),
+    ],
 )
 def test_large_data_are_mapped_and_nothing_is_left(
     tmp_path: Path, order: str, is_memmap: bool

@@ -64,9 +64,7 @@ def test_workers_that_do_nothing_but_die_end_the_search(monkeypatch: pytest.Monk
 
 @pytest.mark.full
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "limits", [NO_LIMITS, pytest.param(PullLimits(seconds=60.0), marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize("limits", [NO_LIMITS, PullLimits(seconds=60.0)])
 def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
     task = make_task(Faulty(faults={8.0: "kill"}), QUALITIES)
     with parallel_config("loky"), open_executor(task, 2, "2*n_jobs", limits) as executor:
@@ -96,12 +94,7 @@ def test_models_that_are_trained_on_survive(limits: PullLimits) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "n_jobs"),
-    [
-        pytest.param("loky", None, marks=pytest.mark.full),
-        ("loky", 2),
-        ("threading", 2),
-        pytest.param("multiprocessing", 2, marks=pytest.mark.full),
-    ],
+    [("loky", None), ("loky", 2), ("threading", 2), ("multiprocessing", 2)],
 )
 def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
     backend: str, n_jobs: int | None
@@ -114,7 +107,10 @@ def test_a_fit_that_hangs_or_kills_is_ended_under_every_backend(
 
 @pytest.mark.parametrize(
     ("fault", "error", "words"),
-    [("hang", TimeoutError, r"fit_timeout=2\.0"), ("kill", ChildProcessError, "SIGKILL")],
+    [
+        ("hang", TimeoutError, r"fit_timeout=2\.0"),
+        pytest.param("kill", ChildProcessError, "SIGKILL", marks=pytest.mark.full),
+    ],
 )
 def test_a_fit_that_is_ended_is_an_error_if_errors_are_raised(
     fault: str, error: type[Exception], words: str
@@ -126,7 +122,7 @@ def test_a_fit_that_is_ended_is_an_error_if_errors_are_raised(
 
 
 @on_linux
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.full)])
 def test_memory_beyond_the_limit_is_an_error_of_that_fit(n_jobs: int | None) -> None:
     limits = PullLimits(memory=2**30)
     with parallel_config("threading"):
@@ -163,6 +159,7 @@ class RaisesOddly(Known):
         raise OddError("odd", 1)
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize(
     ("n_jobs", "limits"), [(None, NO_LIMITS), (2, NO_LIMITS), (None, IN_TIME)]
 )
@@ -214,14 +211,14 @@ from sklearn_halving.policies import Pull
 
 class StopsAll(Known):
     def train_to(self, level, previous_level, n_rows=0):
-        wake = "import os, signal, time; time.sleep(5); os.killpg({}, signal.SIGCONT)"
+        wake = "import os, signal, time; time.sleep(3); os.killpg({}, signal.SIGCONT)"
         group = os.getpgid(0)
         subprocess.Popen([sys.executable, "-c", wake.format(group)], start_new_session=True)
         os.killpg(group, signal.SIGSTOP)
         return super().train_to(level, previous_level, n_rows)
 
 os.setpgid(0, 0)
-with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=4)) as executor:
+with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=2)) as executor:
     executor.submit(Job(Pull(0, 1, 0)))
     print(executor.wait_any()[0].outcome.error)
 """

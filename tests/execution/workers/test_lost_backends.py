@@ -190,7 +190,8 @@ def dask(tmp_path: Path) -> Iterator[DaskProcesses]:
 class TestDask:
     """A cluster of processes."""
 
-    @pytest.mark.parametrize("time_budget", [None, pytest.param(600.0, marks=pytest.mark.full)])
+    @pytest.mark.full
+    @pytest.mark.parametrize("time_budget", [None, 600.0])
     def test_a_killed_scheduler_ends_the_search(
         self, dask: DaskProcesses, tmp_path: Path, time_budget: float | None
     ) -> None:
@@ -283,6 +284,7 @@ def run_in_own_process(request: pytest.FixtureRequest, ended: Path) -> None:
 class TestRay:
     """A head of Ray that is killed or frozen."""
 
+    @pytest.mark.full
     def test_a_killed_head_ends_the_search(
         self, request: pytest.FixtureRequest, tmp_path: Path
     ) -> None:

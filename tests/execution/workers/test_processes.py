@@ -74,7 +74,7 @@ def run_search():
         if backend == "loky":
             workers.extend(reusable_executor._executor._processes)
         for _ in range(int(n_interrupts)):
-            os.kill(os.getpid(), signal.SIGINT)
+            os.killpg(0, signal.SIGINT)  # as a terminal does: workers get it too
             time.sleep(0.1)
     threading.Thread(target=interrupt, daemon=True).start()
     # 0.3 s a fit: a chunk is one fit, and all of the search would take a minute
@@ -97,10 +97,12 @@ def run_search():
     print("running", sum(map(is_running, workers)))
 
 if __name__ == "__main__":
+    os.setpgid(0, 0)
     open(mark, "w").close()
     if backend == "sequential":  # in a child, which is the process of the search and no worker
         child = multiprocessing.get_context("spawn").Process(target=run_search)
         child.start()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         child.join()
     else:
         run_search()
@@ -111,10 +113,10 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("backend", "n_interrupts"),
     [
-        pytest.param("loky", 1, marks=pytest.mark.full),
         ("loky", 2),
-        ("threading", 1),
-        ("sequential", 1),
+        pytest.param("loky", 1, marks=pytest.mark.full),
+        pytest.param("threading", 1, marks=pytest.mark.full),
+        pytest.param("sequential", 1, marks=pytest.mark.full),
     ],
 )
 def test_an_interrupt_stops_the_search_and_keeps_what_there_is(
@@ -132,6 +134,8 @@ def test_an_interrupt_stops_the_search_and_keeps_what_there_is(
         "as before True",
         "running 0",
     ], done.stdout + done.stderr
+    assert "Press Ctrl-C again to stop immediately" in done.stderr
+    assert "Traceback" not in done.stderr
     assert left_in(folder) == []
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from sklearn_halving.policies import BayesGap, Problem, Pulls
+from games import play_in_flight
+from sklearn_halving.policies import BayesGap, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration
 from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
@@ -35,40 +34,21 @@ def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
     assert betas["printed", 5] < 0.7 * betas["printed", 1]
 
 
-def prior_of(seed: int, n_arms: int, length: float) -> np.ndarray:
-    x = np.random.default_rng(seed).random(n_arms)
-    return np.exp(-0.5 * ((x[:, np.newaxis] - x) / length) ** 2)
-
-
-def play(policy: BayesGap, problem: Problem, table: np.ndarray, ties: int | None) -> Any:
-    state = policy.start(problem)
-    if ties is not None:
-        state.break_ties(np.random.SeedSequence(ties))
-    untold: list[Pulls] = []
-    arms = []
-    while not policy.is_finished(state):
-        asked = policy.ask(state, 9)
-        untold += [Pulls(*(c[..., [i]] for c in asked)) for i in range(len(asked))]
-        pulls = untold.pop(0)
-        arms.append(pulls.arm.ravel())
-        policy.tell(state, pulls, table[pulls.arm, pulls.repetition])
-    return np.array(arms), state
-
-
 def test_broken_ties_are_of_any_arm() -> None:
-    """Before the first reward all arms of a line are equal, and so are those on its end."""
-    policy = BayesGap(5, prior_of(0, 40, 0.1), 0.2)
+    """Before the first reward all arms of a line are equal."""
+    x = np.random.default_rng(0).random(40)
+    policy = BayesGap(5, np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.1) ** 2), 0.2)
     firsts = set()
     for seed in range(8):
-        arms, _ = play(policy, Problem(40), np.zeros((40, 40)), seed)
-        firsts.add(int(arms[0, 0]))
+        state = policy.start(Problem(40))
+        state.break_ties(np.random.SeedSequence(seed))
+        firsts.add(int(policy.ask(state, 9).arm[0]))
     assert len(firsts) > 4
-    arms, _ = play(policy, Problem(40), np.zeros((40, 40)), None)
-    assert arms[0, 0] == 0
+    assert policy.ask(policy.start(Problem(40)), 9).arm[0] == 0
 
 
 def test_a_number_is_beta_itself() -> None:
     """All arms are alike at first, with bounds that are 1.5 standard deviations away."""
     policy = BayesGap(5, np.eye(4), 0.2, beta=1.5, standardize=False, pulls_in_flight=2)
-    _, state = play(policy, Problem(4, max_repetitions=3), np.zeros((4, 40)), None)
+    _, state = play_in_flight(policy, np.zeros((4, 40)))
     assert policy.belief(state).regret_bounds[0] == 3.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from games import play_in_flight
 from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pull, Pulls
 from sklearn_halving.policies.posterior._hyperparameters import (
     ArmRewards,
@@ -121,18 +122,6 @@ def test_hyperparameters_stay_where_the_posterior_is_safe() -> None:
 # ------------------------------------------------------------------ a family, in a search
 
 
-def play_one(policy: BayesGap, table: np.ndarray):
-    """Play with the oldest of the open pulls told first; return arms and the state."""
-    state = policy.start(Problem(len(table)))
-    arms, untold = [], []
-    while not policy.is_finished(state):
-        untold += policy.ask(state, 100).each()
-        pull = untold.pop(0)
-        arms.append(pull.arm)
-        policy.tell(state, Pulls.of(pull), np.array([table[pull.arm, pull.repetition]]))
-    return arms, state
-
-
 def distance_kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * ((a[:, np.newaxis] - b) ** 2).sum(axis=2))
 
@@ -146,7 +135,7 @@ def test_length_and_noise_are_found_on_the_way() -> None:
     policy = BayesGap(60, family, 0.5)
     deviations = {}
     for name, each in (("fixed", fixed), ("fitted", policy)):
-        _, state = play_one(each, table)
+        _, state = play_in_flight(each, table)
         deviations[name] = np.abs(each.belief(state).mean - table.mean(axis=1)).mean()
         if name == "fitted":
             assert state.posterior.noise_variance < 0.1

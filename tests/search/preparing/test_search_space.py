@@ -42,6 +42,7 @@ def test_a_huge_grid_that_would_be_tried_whole_is_refused_at_once(search_class, 
         getattr(search, method)(*data(300))
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize(
     "space",

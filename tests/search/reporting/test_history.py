@@ -24,9 +24,6 @@ def refuse_large(estimator, X, y):
     return estimator.value
 
 
-# ------------------------------------------------------------------------- promotions
-
-
 # -------------------------------------------------------------------------- outcomes
 
 
@@ -44,6 +41,7 @@ def test_times_are_those_of_the_fits(search_class):
     assert history["error"].isna().all()
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("search_class", SEARCHES)
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_scorer_that_raises_is_told_with_its_error(search_class, n_jobs):

@@ -87,9 +87,8 @@ def test_the_largest_mean_and_the_first_rank_are_the_winner(
 @parametrize_searches
 @ignore_failures
 def test_no_row_without_a_score_wins(search_class):
-    X, y = data()
     grid = [{"value": [0.1, 0.3, 0.2, 0.25]}, {"value": [0.9, 0.8], "fails": [True]}]
-    search = search_class(Known(), grid, refit=Watched(), random_state=0).fit(X, y)
+    search = search_class(Known(), grid, refit=Watched(), random_state=0).fit(*data())
     assert not np.isnan(search.refit.table["mean_test_score"]).any()
     assert search.best_params_ == {"value": 0.3}
     assert_maps_back(search)

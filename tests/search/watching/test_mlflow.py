@@ -38,6 +38,7 @@ assert len(mlflow.search_runs()) == 12 + 3
 """
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_search_is_logged_as_grid_search_is_and_its_fits_are_not(tmp_path):
     done = run_script(tmp_path, LOGGED, str(tmp_path / "runs"), temp_folder=tmp_path)

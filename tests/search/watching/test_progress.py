@@ -13,10 +13,8 @@ from sklearn.base import clone
 from search.common import SEARCHES, Known, Noisy, data, numbered, small
 from sklearn_halving import (
     AdaptiveSearchCV,
-    BanditSearchCV,
     BayesGapSearchCV,
     HyperbandSearchCV,
-    VarianceHalvingSearchCV,
 )
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
@@ -48,28 +46,16 @@ on 3 splits at 13 rows; T elapsed
 ...
 bracket 0, rung 0: 2 candidates at 40 rows; 18 of 18 fits; {CHOICE} 3 splits at 40 rows; T elapsed
 Done: 18 fits in T; chosen: candidate 4, mean_test_score 0.5""",
-    VarianceHalvingSearchCV: f"""\
-Fitting 5 candidates, totalling at most 25 fits
-10 of at most 25 fits of 5 candidates; {CHOICE} 2 splits; T elapsed
-...
-25 of at most 25 fits of 5 candidates; {CHOICE} 5 splits; T elapsed
-Done: 25 fits in T; chosen: candidate 4, mean_test_score 0.5""",
     BayesGapSearchCV: f"""\
 Fitting 5 candidates, totalling at most 25 fits
 3 of at most 25 fits of 3 candidates; {CHOICE} 1 split; T elapsed
 ...
 25 of at most 25 fits of 5 candidates; {CHOICE} 11 splits; T elapsed
 Done: 25 fits in T; chosen: candidate 4, mean_test_score 0.5""",
-    BanditSearchCV: f"""\
-Fitting 5 candidates, totalling at most 22 fits
-15 of at most 22 fits of 5 candidates; {CHOICE} 3 splits; T elapsed
-...
-22 of at most 22 fits of 5 candidates; {CHOICE} 6 splits; T elapsed
-Done: 22 fits in T; chosen: candidate 4, mean_test_score 0.5""",
 }
 
 
-@parametrize_searches
+@pytest.mark.parametrize("search_class", LINES)
 def test_lines(search_class, capsys):
     """Lines of rungs, or one for each tenth of the fits."""
     lines = lines_of(small(search_class, Known(), KNOWN, verbose=1), capsys)

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -21,7 +20,6 @@ import pytest
 from joblib import parallel_config
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 
-from scripts import ROOT
 from search.common import SEARCHES
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
@@ -142,45 +140,6 @@ def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend,
     assert_goes_on(search, tmp_path, "interrupt", n_done)
 
 
-IN_A_TERMINAL = """
-import sys
-from joblib import parallel_config
-from search.resuming import GRID, Steady, X, Y, steady
-from sklearn_halving import HyperbandSearchCV
-if __name__ == "__main__":
-    estimator = Steady(log=sys.argv[1] + "/log", seconds=0.2)
-    limits = {"fit_timeout": float(sys.argv[2]) or None}
-    search = steady(
-        HyperbandSearchCV, sys.argv[1] + "/j", estimator=estimator, n_jobs=2, **limits
-    )
-    try:
-        search.fit(X, Y)
-    except KeyboardInterrupt:
-        print("interrupted", search.stopped_by_, search.best_params_["value"] in GRID["value"])
-    search.fit(X, Y)
-    print("gone on", search.stopped_by_, search.n_fits_)
-"""
-
-
-@pytest.mark.full
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="has other signals")
-@pytest.mark.parametrize("fit_timeout", [pytest.param(0, marks=pytest.mark.full), 60])
-def test_ctrl_c_in_a_terminal_which_reaches_the_workers_too(tmp_path, fit_timeout):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    (tmp_path / "script.py").write_text(IN_A_TERMINAL)
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(fit_timeout)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, start_new_session=True, env=environment, **pipes)
-    while len(fits_of(tmp_path / "log")) < 6 and process.poll() is None:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=300)
-    assert output.splitlines() == ["interrupted interrupt True", "gone on policy 18"], errors
-    assert "Press Ctrl-C again to stop immediately" in errors
-    assert "Traceback" not in errors
-
-
 @pytest.mark.parametrize("n_presses", [1, 2])
 @parametrize_searches
 def test_ctrl_c_while_the_results_are_made_keeps_them(search_class, n_presses, tmp_path):
@@ -214,6 +173,7 @@ def handled(number, error):
         signal.signal(number, former)
 
 
+@pytest.mark.walk
 @pytest.mark.skipif(os.name == "nt", reason="has other signals")
 @pytest.mark.parametrize(
     ("backend", "n_jobs"),
@@ -327,7 +287,9 @@ def test_what_a_policy_raises_is_not_hidden_by_what_it_raises_next():
 @pytest.mark.walk
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize(
+    "backend", ["sequential", "threading", pytest.param("loky", marks=pytest.mark.full)]
+)
 @pytest.mark.parametrize("search_class", [AdaptiveSearchCV, HyperbandSearchCV, BanditSearchCV])
 def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
@@ -401,10 +363,7 @@ def ctrl_c_twice(log, is_over):
 @pytest.mark.parametrize("way", WAYS)
 @parametrize_searches
 def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_path):
-    check_second_ctrl_c(search_class, *WAYS[way], tmp_path)
-
-
-def check_second_ctrl_c(search_class, backend, params, tmp_path):
+    backend, params = WAYS[way]
     search = eventful(search_class, tmp_path, "sleep", at=8, **params)
     search.estimator.seconds = 5
     is_over = threading.Event()
