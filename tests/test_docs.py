@@ -235,6 +235,13 @@ def test_the_tables_of_the_evidence_are_those_that_scripts_wrote() -> None:
     assert runpy.run_path(str(script))["filled"](page) == page, f"run {script.name}"
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.csv")), ids=lambda p: p.name)
+def test_every_figure_names_the_commit_of_the_code_that_wrote_it(path: Path) -> None:
+    head, *commits = [line.rpartition(",")[2] for line in path.read_text("utf-8").splitlines()]
+    assert head == "commit"
+    assert all(re.fullmatch("[0-9a-f]{7}", commit) for commit in commits)
+
+
 # -------------------------------------------------------------------------- the reference
 
 

@@ -2,7 +2,7 @@
 
 A report starts with the command and the versions. The two sides of a ratio are measured in turn in
 one process, so that a busy machine slows both. With ``--csv``, the tables of docs/evidence.md are
-also written to `results/`.
+also written to `results/`, with a column for the commit of the code.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 import warnings
@@ -72,6 +73,8 @@ class Report:
 
     def __init__(self, title: str, options: argparse.Namespace) -> None:
         self._writes_csv = getattr(options, "csv", False)
+        # Asked before the run, which may last longer than the state of the code.
+        self._commit = _commit() if self._writes_csv else ""
         self.write(f"# {title}", "", f"`{_command()}`", "", environment(), "")
         if options.quick:
             self.write("Quick run: sizes are small, the figures mean little.", "")
@@ -96,8 +99,11 @@ class Report:
             self.write(f"| {' | '.join(lines[-1])} |")
         self.write("")
         if file and self._writes_csv:
+            commits = ["commit", *[self._commit] * (len(lines) - 1)]
             with (RESULTS / file).open("w", encoding="utf-8", newline="") as opened:
-                csv.writer(opened, lineterminator="\n").writerows(lines)
+                csv.writer(opened, lineterminator="\n").writerows(
+                    [*line, commit] for line, commit in zip(lines, commits, strict=True)
+                )
 
 
 RESULT_KEYS = ("task", "seed", "search")
@@ -216,6 +222,17 @@ def _command() -> str:
     script = Path(sys.argv[0]).resolve()
     name = script.relative_to(ROOT) if script.is_relative_to(ROOT) else script.name
     return " ".join(["python", str(name), *sys.argv[1:]])
+
+
+def _commit() -> str:
+    """Return the commit of the code, with a plus if a script or module differs from it."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "*.py")
+    return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
 
 
 def _cell(value: Any) -> str:
