@@ -370,7 +370,7 @@ def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_pat
     thread = threading.Thread(target=ctrl_c_twice, args=(tmp_path / "log", is_over))
     thread.start()
     try:
-        message = r"by Ctrl-C after \d+ fits of .* is chosen. Call fit again to resume"
+        message = r"by Ctrl-C after \d+ fits of .* is chosen. Call fit again to go on"
         with parallel_config(backend), pytest.raises(KeyboardInterrupt, match=message):
             search.fit(X, Y)
     finally:
