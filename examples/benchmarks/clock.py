@@ -329,7 +329,8 @@ def rows_of(
             row += gains(part)
             if "own" in searches:
                 row.append(float((part[ours] - part["own"]).clip(lower=0).mean()))
-            row.append(f"{len(names & {*flagged})}, {len(names & {*again})}")
+            flags = f"{len(names & {*flagged})}, {len(names & {*again})}"
+            row.append(flags if len(part) > 2 * len(names) else "-")
             low, high = np.quantile(np.array(used)[is_in], [0.05, 0.95])
             yield [*row, f"{low:.2f} to {high:.2f}"]
 
