@@ -15,18 +15,16 @@ from resources.boosting import LIBRARIES
 
 
 class CountingEpochs(ClassifierMixin, BaseEstimator):
-    """Counts the calls of ``partial_fit``, and keeps what came with them."""
+    """Counts the calls of ``partial_fit``, and those that came with classes."""
 
     def __init__(self, seconds=0.0):
         self.seconds = seconds
 
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+    def partial_fit(self, X, y=None, classes=None):
         if classes is not None:
             self.classes_ = np.asarray(classes)
             self.told_classes_ = getattr(self, "told_classes_", 0) + 1
         self.units_ = getattr(self, "units_", 0) + 1
-        self.weights_ = sample_weight
-        self.rows_ = np.asarray(X)
         time.sleep(self.seconds)
         return self
 
@@ -41,7 +39,6 @@ class CountingWarmStart(BaseEstimator):
     def fit(self, X, y=None):
         before = getattr(self, "units_", 0) if self.warm_start else 0
         self.units_ = before + self.max_iter
-        self.work_ = getattr(self, "work_", 0) + self.max_iter
         self.seen_ = [*getattr(self, "seen_", []), (self.max_iter, self.warm_start)]
         return self
 

@@ -108,10 +108,6 @@ def test_all_were_found() -> None:
     assert names <= {type(sampler).__name__ for sampler in SAMPLERS}
 
 
-def test_has_the_methods_of_a_sampler(sampler: Any) -> None:
-    assert isinstance(sampler, Sampler)
-
-
 def test_stays_in_the_space(sampler: Any, given: Any) -> None:
     candidates = play(sampler, given, 30)
     assert all(is_in_space(params, given) for params in candidates)
