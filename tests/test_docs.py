@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import ROOT, run_script
+from scripts import ROOT, run_script, text_of
 
 DOCS = ROOT / "docs"
 MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
@@ -116,10 +116,6 @@ def pages() -> list[str]:
 
 
 PAGES = pages()
-
-
-def text_of(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------ the pages

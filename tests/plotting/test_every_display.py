@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -12,7 +11,6 @@ from sklearn.model_selection import GridSearchCV
 
 from doubles import Known
 from plotting.searches import X, Y, hyperband, noisy_score, two_metrics
-from scripts import ROOT
 from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
 from sklearn_halving.plotting import HistoryDisplay
 
@@ -95,17 +93,6 @@ def test_matplotlib_is_missing(display_class, metrics, monkeypatch) -> None:
     name = display_class.__name__
     with pytest.raises(ImportError, match=rf"{name}.*pip install sklearn-halving\[plot\]"):
         display_class.from_estimator(metrics)
-
-
-def test_import_leaves_matplotlib_alone() -> None:
-    code = (
-        "import sklearn_halving, sys; first = 'sklearn_halving.plotting' in sys.modules;"
-        "import sklearn_halving.plotting; print(first, 'matplotlib' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.split() == ["False", "False"]
 
 
 @every_display

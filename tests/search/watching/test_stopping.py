@@ -295,9 +295,10 @@ def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
-    (tmp_path / "unbroken").mkdir()
-    whole = crashing(search_class, tmp_path / "unbroken").fit(X, Y)
-    fit_of_pull = dict(zip(pulls_of(tmp_path / "unbroken"), whole_log(tmp_path), strict=True))
+    own = tmp_path / "unbroken"
+    own.mkdir()
+    whole = crashing(search_class, own).fit(X, Y)
+    fit_of_pull = dict(zip(pulls_of(own), fits_of(own / "log"), strict=True))
     rng, log = random.Random(0), tmp_path / "log"
     for _ in range(2):
         done = set(pulls_of(tmp_path))
@@ -326,10 +327,6 @@ def pulls_of(folder):
     path = Path(folder) / "j"
     lines = path.read_bytes().splitlines(keepends=True)[1:] if path.exists() else []
     return [tuple(json.loads(line)["pull"]) for line in lines if line.endswith(b"\n")]
-
-
-def whole_log(folder):
-    return fits_of(Path(folder) / "unbroken" / "log")
 
 
 # ------------------------------------------------------------- what counts after a second Ctrl-C
