@@ -9,7 +9,6 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from threadpoolctl import threadpool_limits
 
 from resources.boosting import LIBRARIES
 
@@ -41,13 +40,6 @@ class CountingWarmStart(BaseEstimator):
         self.units_ = before + self.max_iter
         self.seen_ = [*getattr(self, "seen_", []), (self.max_iter, self.warm_start)]
         return self
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Fit in one thread: tiny fits in two take a hundred times longer on a busy machine."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture

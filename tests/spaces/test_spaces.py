@@ -39,8 +39,9 @@ def instance(name):
     if package == "sklearn":
         return dict(sklearn.utils.all_estimators())[kind]()
     module = pytest.importorskip(package)
-    quiet = {"LGBM": {"verbose": -1}, "CatB": {"verbose": False}}
-    return getattr(module, kind)(**quiet.get(kind[:4], {}))
+    quiet = {"verbose": -1, "n_jobs": 1} if package == "lightgbm" else {"n_jobs": 1}
+    quiet = {"verbose": False, "thread_count": 1} if package == "catboost" else quiet
+    return getattr(module, kind)(**quiet)
 
 
 CLASSES = [name for family in FAMILIES for name in family.classes]
