@@ -10,9 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from doubles import Known
-from plotting.searches import X, Y, hyperband, noisy_score, two_metrics
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
-from sklearn_halving.plotting import HistoryDisplay
+from plotting.searches import X, Y, hyperband, two_metrics
+from sklearn_halving import HyperbandSearchCV, plotting
 
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 SEARCHES = [
@@ -115,19 +114,3 @@ def test_no_winner_without_refit(display_class) -> None:
     labels = [one for ax in display.figure_.axes for one in ax.get_legend_handles_labels()[1]]
     assert not any("winner" in label for label in labels)
     display.figure_.canvas.draw()
-
-
-def test_search_that_was_broken_off_is_drawn() -> None:
-    """Ctrl-C leaves cv_results_ and best_index_, and no best_estimator_."""
-
-    def interrupted(estimator, X, y):
-        if estimator.quality == 0.3:
-            raise KeyboardInterrupt
-        return noisy_score(estimator, X, y)
-
-    search = VarianceHalvingSearchCV(
-        Known(), {"quality": [0.1, 0.2, 0.3]}, scoring=interrupted, random_state=0
-    )
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert len(HistoryDisplay.from_estimator(search).fits) == search.n_fits_ > 0
