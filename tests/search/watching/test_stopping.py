@@ -351,7 +351,7 @@ def ctrl_c_twice(log, is_over):
     for _ in range(2):
         if not is_over.is_set():
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # a signal that is pending already is not sent again
+            time.sleep(0.3)  # a signal that is pending already is not sent again
 
 
 @pytest.mark.slow
