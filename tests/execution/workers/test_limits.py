@@ -224,6 +224,7 @@ with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=4))
 """
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @on_linux
 def test_a_stopped_process_is_not_a_slow_one(tmp_path: Path) -> None:
