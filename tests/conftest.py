@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 # Deadlines fail on a busy machine, not on a bug.
 settings.register_profile(
@@ -106,3 +107,11 @@ def ctrl_c_is_heard() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compute in one thread: on so little data, two take much longer on a busy machine."""
+    counts_threads = "execution" in request.path.parts
+    with threadpool_limits(None if counts_threads else 1):
+        yield

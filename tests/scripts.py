@@ -11,6 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
+def text_of(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
 def run_script(
     tmp_path: Path, code: str, *arguments: str, temp_folder: Path
 ) -> subprocess.CompletedProcess[str]:

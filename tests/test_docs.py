@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import ROOT, run_script
+from scripts import ROOT, run_script, text_of
 
 DOCS = ROOT / "docs"
 MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
@@ -118,10 +118,6 @@ def pages() -> list[str]:
 PAGES = pages()
 
 
-def text_of(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
 # ------------------------------------------------------------------------------ the pages
 
 
@@ -167,22 +163,6 @@ def test_included_code_is_run_by_commands_of_the_page(page: str) -> None:
     assert not [name for name in included if not any(name in line for line in run)]
 
 
-def broken_links(page: str, text: str) -> list[str]:
-    """Return links and images of a page whose file or heading does not exist."""
-    found = []
-    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose)):
-        if "://" in target:
-            continue
-        name, _, anchor = target.partition("#")
-        path = (ROOT / page).parent / name if name else ROOT / page
-        if not path.exists() and "auto_examples" not in name:
-            found.append(f"{page}: {target} does not exist")
-        elif anchor and path.suffix == ".md" and anchor not in anchors(path):
-            found.append(f"{page}: {target} is no heading")
-    return found
-
-
 def anchors(path: Path) -> set[str]:
     """Return the anchors that headings of a page have, here and on GitHub."""
     headings = re.findall(r"^#+ (.+?)\s*$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -194,7 +174,17 @@ GITHUB_PAGES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(".
 
 @pytest.mark.parametrize("page", [*PAGES, *GITHUB_PAGES])
 def test_links_and_images_lead_somewhere(page: str) -> None:
-    found = broken_links(page, text_of(page))
+    found = []
+    prose = re.sub(r"^ *```.*?^ *```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose)):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        if not path.exists() and "auto_examples" not in name:
+            found.append(f"{page}: {target} does not exist")
+        elif anchor and path.suffix == ".md" and anchor not in anchors(path):
+            found.append(f"{page}: {target} is no heading")
     assert not found, "\n" + "\n".join(found)
 
 
@@ -204,16 +194,12 @@ def test_scripts_that_a_page_names_exist(page: str) -> None:
     assert not [name for name in named if not (ROOT / name).is_file()]
 
 
-def missing_paths(text: str) -> list[str]:
-    """Return paths in code font, such as `search/_base.py`, at which there is nothing."""
-    named = re.findall(r"`((?:[\w.]+/)+(?:\w+\.\w+)?)`", text)
-    roots = [ROOT, ROOT / "sklearn_halving", DOCS]
-    return [name for name in named if not any((root / name).exists() for root in roots)]
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_paths_that_a_page_names_exist(page: str) -> None:
-    assert not missing_paths(text_of(page))
+    """Such as `search/_base.py`, in code font."""
+    named = re.findall(r"`((?:[\w.]+/)+(?:\w+\.\w+)?)`", text_of(page))
+    roots = [ROOT, ROOT / "sklearn_halving", DOCS]
+    assert not [name for name in named if not any((root / name).exists() for root in roots)]
 
 
 def test_contributing_draws_every_folder_of_the_package() -> None:

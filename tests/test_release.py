@@ -8,15 +8,11 @@ import tomllib
 
 import pytest
 
-from scripts import ROOT
+from scripts import ROOT, text_of
 
 yaml = pytest.importorskip("yaml")  # comes with dask, one of the extras of the tests
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PLACEHOLDER = PROJECT["urls"]["Repository"]
-
-
-def read(path: str) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
 
 
 def canonical(requirement: str) -> str:
@@ -25,7 +21,7 @@ def canonical(requirement: str) -> str:
 
 def test_the_recipe_has_the_requirements_of_the_package():
     recipe = yaml.safe_load(
-        re.search(r"```yaml\n(.*?)```", read(".github/CONTRIBUTING.md"), re.DOTALL)[1]
+        re.search(r"```yaml\n(.*?)```", text_of(".github/CONTRIBUTING.md"), re.DOTALL)[1]
     )
     wanted = {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
     assert set(map(canonical, recipe["requirements"]["run"])) == set(map(canonical, wanted))
@@ -35,15 +31,15 @@ def test_the_recipe_has_the_requirements_of_the_package():
 
 
 def test_the_citation_has_the_version_of_the_package():
-    citation = yaml.safe_load(read("CITATION.cff"))
+    citation = yaml.safe_load(text_of("CITATION.cff"))
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
 
 
 def test_workflows_run_every_part_of_ci_run_on_linux():
-    jobs = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"]
+    jobs = yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"]
     in_workflow = " ".join(jobs["linux"]["strategy"]["matrix"]["parts"]).split()
-    known = re.findall(r"^ +part ([\w-]+)|^part ([\w-]+)", read(".ci/run"), re.MULTILINE)
+    known = re.findall(r"^ +part ([\w-]+)|^part ([\w-]+)", text_of(".ci/run"), re.MULTILINE)
     assert sorted(in_workflow) == sorted({a or b for a, b in known})
 
 

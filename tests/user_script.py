@@ -62,6 +62,8 @@ from sklearn_halving.simulation import (
 from sklearn_halving.splits import SplitStream, corrected_variance_of_mean, split_stream
 
 FloatArray = npt.NDArray[np.float64]
+MODEL = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+SPACE = {"logisticregression__C": loguniform(1e-3, 1e3)}
 
 
 def load() -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray, npt.NDArray[np.int64]]:
@@ -71,10 +73,9 @@ def load() -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray, npt.NDArray[n
 
 
 def hyperband(X: FloatArray, y: npt.NDArray[np.int64]) -> HyperbandSearchCV:
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
     search = HyperbandSearchCV(
-        model,
-        {"logisticregression__C": loguniform(1e-3, 1e3)},
+        MODEL,
+        SPACE,
         n_candidates=9,
         min_resources=20,
         cv=3,
@@ -88,8 +89,8 @@ def hyperband(X: FloatArray, y: npt.NDArray[np.int64]) -> HyperbandSearchCV:
 
 def adaptive(X: FloatArray, y: npt.NDArray[np.int64]) -> AdaptiveSearchCV:
     search = AdaptiveSearchCV(
-        make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
-        {"logisticregression__C": loguniform(1e-3, 1e3)},
+        MODEL,
+        SPACE,
         time_budget="10min",
         n_fits=12,
         sampler="random",
@@ -104,14 +105,13 @@ def adaptive(X: FloatArray, y: npt.NDArray[np.int64]) -> AdaptiveSearchCV:
 
 
 def others(X: FloatArray, y: npt.NDArray[np.int64]) -> Iterator[Any]:
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
     grid = {"logisticregression__C": [0.01, 0.1, 1.0, 10.0]}
-    yield VarianceHalvingSearchCV(model, grid, cv=3, random_state=0).fit(X, y)
-    yield BayesGapSearchCV(model, grid, cv=3, random_state=0).fit(X, y)
-    yield BanditSearchCV(model, grid, policy="successive_rejects", cv=3, random_state=0).fit(X, y)
+    yield VarianceHalvingSearchCV(MODEL, grid, cv=3, random_state=0).fit(X, y)
+    yield BayesGapSearchCV(MODEL, grid, cv=3, random_state=0).fit(X, y)
+    yield BanditSearchCV(MODEL, grid, policy="successive_rejects", cv=3, random_state=0).fit(X, y)
     own: Policy = SuccessiveRejects(n_pulls=20)
     splits = RepeatedLearningTesting(test_size=0.25, random_state=0)
-    yield BanditSearchCV(model, grid, policy=own, cv=splits, random_state=0).fit(X, y)
+    yield BanditSearchCV(MODEL, grid, policy=own, cv=splits, random_state=0).fit(X, y)
     yield adaptive(X, y)
     sgd = SGDClassifier(random_state=0)
     epochs: Resource = PartialFit()

@@ -55,10 +55,9 @@ def check_faults(
     words: dict[float, str],
     n_jobs: int | None = 2,
     limits: PullLimits = NO_LIMITS,
-    marks: str = "",
 ) -> dict[int, Outcome]:
     """Check that those that fail have NaN and say why, and all others the score as always."""
-    found = outcomes_of(make_task(Faulty(faults=faults, marks=marks), QUALITIES), n_jobs, limits)
+    found = outcomes_of(make_task(Faulty(faults=faults), QUALITIES), n_jobs, limits)
     expected = serial_scores(make_task(Known(), QUALITIES))
     for arm, outcome in found.items():
         if QUALITIES[arm] in words:

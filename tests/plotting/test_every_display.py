@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -11,10 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from doubles import Known
-from plotting.searches import X, Y, hyperband, noisy_score, two_metrics
-from scripts import ROOT
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV, plotting
-from sklearn_halving.plotting import HistoryDisplay
+from plotting.searches import X, Y, hyperband, two_metrics
+from sklearn_halving import HyperbandSearchCV, plotting
 
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 SEARCHES = [
@@ -97,17 +94,6 @@ def test_matplotlib_is_missing(display_class, metrics, monkeypatch) -> None:
         display_class.from_estimator(metrics)
 
 
-def test_import_leaves_matplotlib_alone() -> None:
-    code = (
-        "import sklearn_halving, sys; first = 'sklearn_halving.plotting' in sys.modules;"
-        "import sklearn_halving.plotting; print(first, 'matplotlib' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.split() == ["False", "False"]
-
-
 @every_display
 def test_metric_that_steers_is_the_default(display_class, metrics) -> None:
     for metric, (named, other) in {None: ("loss", "gain"), "gain": ("gain", "loss")}.items():
@@ -128,19 +114,3 @@ def test_no_winner_without_refit(display_class) -> None:
     labels = [one for ax in display.figure_.axes for one in ax.get_legend_handles_labels()[1]]
     assert not any("winner" in label for label in labels)
     display.figure_.canvas.draw()
-
-
-def test_search_that_was_broken_off_is_drawn() -> None:
-    """Ctrl-C leaves cv_results_ and best_index_, and no best_estimator_."""
-
-    def interrupted(estimator, X, y):
-        if estimator.quality == 0.3:
-            raise KeyboardInterrupt
-        return noisy_score(estimator, X, y)
-
-    search = VarianceHalvingSearchCV(
-        Known(), {"quality": [0.1, 0.2, 0.3]}, scoring=interrupted, random_state=0
-    )
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert len(HistoryDisplay.from_estimator(search).fits) == search.n_fits_ > 0

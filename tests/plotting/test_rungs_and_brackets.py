@@ -9,7 +9,7 @@ from scipy.stats import uniform
 from doubles import Known
 from plotting.searches import X, Y, adaptive_search
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving.plotting import BracketDisplay, ParameterDisplay, RungDisplay
+from sklearn_halving.plotting import BracketDisplay, HistoryDisplay, ParameterDisplay, RungDisplay
 
 
 def curves(axes) -> list[np.ndarray]:
@@ -115,3 +115,4 @@ def test_a_search_that_is_interrupted_in_its_first_rung_is_drawn():
     assert search.history_["candidate"].tolist() == [*range(9), 0]
     texts = [text.get_text() for text in BracketDisplay.from_estimator(search).ax_.texts]
     assert texts == ["9", "no score on all splits"]
+    assert len(HistoryDisplay.from_estimator(search).fits) == search.n_fits_ == 10

@@ -322,7 +322,7 @@ def test_arms_that_fail_are_out_also_if_they_come_first():
 def test_finds_better_arms_than_equal_shares():
     """Forty arms, 120 pulls: three for each, where poor arms get only one or two in a race."""
     arms = GaussianArms(means=np.zeros(40), mean_sd=1.0, sds=1.0)
-    race = simulate(BudgetedRace(120), arms, n_problems=100).simple_regret
+    race = simulate(BudgetedRace(120), arms, n_problems=50).simple_regret
     uniform = simulate(UniformAllocation(120), arms, n_problems=200).simple_regret
     error = np.hypot(race.standard_error, uniform.standard_error)
     assert race.value < uniform.value - 2 * error

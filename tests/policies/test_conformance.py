@@ -513,12 +513,10 @@ CASES: dict[type, list[Case]] = {
     AdaptiveUGapEb: [
         noisy(AdaptiveUGapEb(40, reward_range=RANGE), 5),
         noisy(AdaptiveUGapEb(40, 9e3, "bernstein", RANGE), 5, n_splits=7),
-        noisy(AdaptiveUGapEb(1, reward_range=RANGE), 1),
     ],
     UGapEb: [
         noisy(UGapEb(40, 1.0, reward_range=RANGE), 5),
         noisy(UGapEb(40, 1.0, "bernstein", RANGE), 5, n_splits=7),
-        noisy(UGapEb(1, 1.0, reward_range=RANGE), 1),
     ],
     UGapEc: [
         noisy(UGapEc(0.0, max_pulls=60, reward_range=RANGE), 5, budget=60),
@@ -583,7 +581,6 @@ CASES: dict[type, list[Case]] = {
         asynchronous(hyperband(9, n_splits=2, n_loops=2, brackets=[2, 0])),
         asynchronous(hyperband(27, n_splits=3, early_repetitions=1)),
         asynchronous(hyperband(27, n_available=7)),
-        asynchronous(hyperband(1)),
         asynchronous(finite_horizon(10, 200, 30, n_splits=2, factor=2)),
         asynchronous(grid_halving(24, 5, 800)),
         asynchronous(grid_halving(6, 5, 1)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import re
-from dataclasses import MISSING, fields
 
 import pytest
 
@@ -50,15 +49,6 @@ def test_names_on_the_page_are_those_that_work(name: str, class_name: str) -> No
 def test_what_has_no_name_has_none_on_the_page(name: str) -> None:
     cells = row_of(name)
     assert len(cells) == 5 or not cells[1]
-
-
-def test_policies_without_a_name_need_more_than_a_number_of_fits() -> None:
-    """Except for two that have a search of their own, and one that makes thousands of fits."""
-    assert set(PUBLIC) >= NAMED
-    unnamed = {*PUBLIC} - NAMED - {"BayesGap", "Hyperband", "ExponentialGapElimination"}
-    for name in unnamed:
-        needed = [f.name for f in fields(getattr(policies, name)) if f.default is MISSING]
-        assert {*needed} - {"n_pulls"}, f"{name} must have a name in search/_bandit.py"
 
 
 def test_the_examples_run() -> None:

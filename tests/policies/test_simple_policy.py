@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
@@ -85,7 +86,8 @@ def test_it_plays_in_a_search(n_jobs: int) -> None:
     grid = {"var_smoothing": np.logspace(-9, 1, 5)}
     policy = EpsilonGreedy(24, epsilon=0.2)
     search = BanditSearchCV(GaussianNB(), grid, policy=policy, random_state=0, n_jobs=n_jobs)
-    search.fit(X, y)
+    with parallel_config("threading"):
+        search.fit(X, y)
     assert search.n_fits_ == 24
     assert search.best_params_["var_smoothing"] < 1
     again = BanditSearchCV(GaussianNB(), grid, policy=policy, random_state=0).fit(X, y)

@@ -9,24 +9,21 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from threadpoolctl import threadpool_limits
 
 from resources.boosting import LIBRARIES
 
 
 class CountingEpochs(ClassifierMixin, BaseEstimator):
-    """Counts the calls of ``partial_fit``, and keeps what came with them."""
+    """Counts the calls of ``partial_fit``, and those that came with classes."""
 
     def __init__(self, seconds=0.0):
         self.seconds = seconds
 
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+    def partial_fit(self, X, y=None, classes=None):
         if classes is not None:
             self.classes_ = np.asarray(classes)
             self.told_classes_ = getattr(self, "told_classes_", 0) + 1
         self.units_ = getattr(self, "units_", 0) + 1
-        self.weights_ = sample_weight
-        self.rows_ = np.asarray(X)
         time.sleep(self.seconds)
         return self
 
@@ -41,16 +38,8 @@ class CountingWarmStart(BaseEstimator):
     def fit(self, X, y=None):
         before = getattr(self, "units_", 0) if self.warm_start else 0
         self.units_ = before + self.max_iter
-        self.work_ = getattr(self, "work_", 0) + self.max_iter
         self.seen_ = [*getattr(self, "seen_", []), (self.max_iter, self.warm_start)]
         return self
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Fit in one thread: tiny fits in two take a hundred times longer on a busy machine."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -13,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from resources.boosting import LIBRARIES, boosting, count_trees
+from resources.boosting import boosting, count_trees
 from resources.climbing import trained_to
 from sklearn_halving.resources import Iterations, resolve_resource
 
@@ -109,11 +107,3 @@ def test_a_number_of_trees_with_two_names_is_an_error(need):
         resource.check(need("lightgbm").LGBMClassifier(num_iterations=9), frozenset())
     with pytest.raises(ValueError, match=r"is also set by \['num_trees'\]"):
         resource.check(need("catboost").CatBoostClassifier(), frozenset({"num_trees"}))
-
-
-def test_no_library_is_imported():
-    code = (
-        "import sys, sklearn_halving.resources;"
-        f"raise SystemExit(any(name in sys.modules for name in {LIBRARIES}))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

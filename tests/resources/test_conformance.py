@@ -368,14 +368,3 @@ def test_a_search_plays_what_it_plans(case: Case) -> None:
         assert max(played) == pytest.approx(case.resource.to_amount(case.levels[-1]))
     continued = search.history_["continued_from"] > 0
     assert continued.any() == (case.continues and len(case.levels) > 1)
-
-
-@every_case
-def test_a_search_finds_the_same_with_any_number_of_workers(case: Case) -> None:
-    if not case.is_exact:
-        pytest.skip("depends on the clock")
-    serial, parallel = (
-        search_of(case, n_jobs=n_jobs).fit(X, Y).cv_results_ for n_jobs in (None, 2)
-    )
-    for column in ("mean_test_score", "candidate"):
-        np.testing.assert_array_equal(serial[column], parallel[column])

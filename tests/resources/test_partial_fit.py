@@ -129,12 +129,6 @@ def test_classes_are_told_once(counting_epochs):
     assert resource.train(model, X, NAMES, 9, 9, {}).units_ == 9
 
 
-def test_weights_come_with_every_epoch(counting_epochs):
-    weight = np.ones(90)
-    model = PartialFit().train(counting_epochs(), X, NAMES, 3, 0, {"sample_weight": weight})
-    assert model.weights_ is weight
-
-
 def test_several_outputs():
     Z, labels = make_multilabel_classification(60, n_classes=3, random_state=0)
     resource = PartialFit().for_target(labels)
@@ -162,10 +156,6 @@ def test_classes_given_are_kept():
 
 
 def test_check_and_levels():
-    with pytest.raises(
-        ValueError, match=r"needs an estimator with the method partial_fit.*Random"
-    ):
-        PartialFit().check(RandomForestClassifier(), frozenset())
     resource = PartialFit()
     resource.check(SGDClassifier(), frozenset({"alpha"}))
     for model, most in ((SGDClassifier(max_iter=81), 81), (GaussianNB(), 0)):

@@ -123,12 +123,18 @@ def test_a_grid_of_a_billion_costs_nothing() -> None:
     assert len(told.keys) == 20
 
 
-def test_a_space_with_few_values_and_no_known_end_repeats_in_the_end() -> None:
-    class TwoValues:
-        def rvs(self, random_state: Any) -> int:
-            return int(random_state.randint(2))
+class Coin:
+    """A distribution of two values that is known by its draws only, and counts them."""
 
-    told = Told(Space.of({"a": TwoValues()}))
+    n_draws = 0
+
+    def rvs(self, random_state: np.random.RandomState | None = None) -> int:
+        self.n_draws += 1
+        return int(np.random.default_rng(self.n_draws).integers(2))
+
+
+def test_a_space_with_few_values_and_no_known_end_repeats_in_the_end() -> None:
+    told = Told(Space.of({"a": Coin()}))
     drawn = RandomSampler().propose(told, 4, np.random.default_rng(0))
     assert sorted(params["a"] for params in drawn[:2]) == [0, 1]
     assert len(drawn) == 4
@@ -157,16 +163,6 @@ def test_a_listed_distribution_is_a_finite_space() -> None:
     space = Space.of({"a": DISCRETE["listed"]})
     assert space.size == 3
     assert {space.candidate(i)["a"] for i in range(3)} == {0.5, 1.5, 4}
-
-
-class Coin:
-    """A distribution of two values that is known by its draws only, and counts them."""
-
-    n_draws = 0
-
-    def rvs(self, random_state: np.random.RandomState | None = None) -> int:
-        self.n_draws += 1
-        return int(np.random.default_rng(self.n_draws).integers(2))
 
 
 @pytest.mark.parametrize("sampler_class", [RandomSampler, GaussianProcessSampler])

@@ -70,7 +70,7 @@ CHECKED = [
 
 
 def scikit_learn_checks():
-    """Parametrise with the checks of all searches."""
+    """Parametrise with the checks of all searches. By default, each runs with one of them."""
     searches = [
         small(search_class, *CHECKED[i % len(CHECKED)], cv=2, error_score="raise")
         for i, search_class in enumerate(SEARCHES)
@@ -78,9 +78,15 @@ def scikit_learn_checks():
     for search in searches:
         if type(search) in WITH_RUNGS:
             search.set_params(min_resources=None)  # the data have as few as 10 rows
-    return with_list(
+    checks = with_list(
         parametrize_with_checks(searches, expected_failed_checks=expected_failed_checks)
     )
+    for i, case in enumerate(cases := checks.args[1]):
+        search, check = getattr(case, "values", case)
+        if len(check.func.__name__) % len(SEARCHES) != SEARCHES.index(type(search)):
+            marks = [*getattr(case, "marks", []), pytest.mark.full]
+            cases[i] = pytest.param(search, check, marks=marks)
+    return checks
 
 
 @pytest.mark.filterwarnings("default")  # scikit-learn's checks warn themselves

@@ -108,16 +108,6 @@ def test_iterations_have_the_same_plan_in_their_units():
     assert search.fit(X, y).n_resources_spent_ == 40 * plan["full_fits"].sum()
 
 
-def test_several_loops_of_a_grid_are_refused():
-    X, y = numbered(60)
-    search = HyperbandSearchCV(Recording(), grid_of(9), n_loops=2, time_budget="1min")
-    FITS.clear()
-    for call in (search.plan, search.fit):
-        with pytest.raises(ValueError, match="n_loops=2 must be None or 1 for a space of 9"):
-            call(X, y)
-    assert len(FITS) == 0
-
-
 @settings(max_examples=40)
 @given(
     n_rows=st.integers(24, 2000), n_candidates=st.integers(1, 200), n_splits=st.integers(2, 6),

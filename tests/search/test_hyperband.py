@@ -297,15 +297,6 @@ def test_the_plan_of_loops_without_limit_is_that_of_the_first():
     pd.testing.assert_frame_equal(endless, once)
 
 
-def test_a_number_of_loops_is_planned_although_there_is_a_time_budget(capsys):
-    X, y = numbered(60)
-    search = loops_of(2, time_budget="1h", verbose=1).fit(X, y)
-    plan = search.plan(X, y)
-    assert plan["at_most"].all()
-    first, *_ = capsys.readouterr().out.splitlines()
-    assert f"at most {plan['n_fits'].sum():,} fits" in first
-
-
 @pytest.mark.parametrize(("n_loops", "is_refused"), [(2, False), (3, True)])
 def test_loops_that_need_more_candidates_than_there_are_are_refused(n_loops, is_refused):
     search = loops_of(n_loops).set_params(param_distributions={"value": randint(0, 20)})

@@ -1,15 +1,14 @@
-"""Each search plays the policy that its docstring names, and no two of them are the same."""
+"""Each search plays the policy that its docstring names."""
 
 from __future__ import annotations
 
 import re
-from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import uniform
 
-from search.common import SEARCHES, Noisy, numbered
+from search.common import Noisy, numbered
 from sklearn_halving import (
     AdaptiveSearchCV,
     BanditSearchCV,
@@ -116,37 +115,3 @@ def test_what_a_policy_leaves_open_stays_open_and_the_problem_has_what_is_known(
     known = prepared(BanditSearchCV(Noisy(), SPACES["distributions"], policy=policy, cv=3))
     assert known.policy == policy
     assert (known.plan.problem.reward_range, known.plan.problem.overlap) == ((0, 1), 0.5)
-
-
-# ----------------------------------------------------------------------- no two are the same
-
-SAME = {"cv": 3, "n_candidates": 9, "random_state": 0, "refit": False}
-
-
-def fits_of_each(search_class, space, **params):
-    """Return how often each candidate is fitted, with how many rows."""
-    estimator = Noisy(split_sd=0.05, noise_sd=0.2)
-    search = search_class(estimator, space, **SAME | params).fit(X, Y)
-    results, history = search.cv_results_, search.history_
-    numbers = dict(zip(results["candidate"], map(str, results["params"]), strict=True))
-    return history.groupby([history["candidate"].map(numbers), "n_train"]).size().to_dict()
-
-
-@pytest.mark.parametrize("params", [{}, {"n_fits": 40}])
-def test_no_two_searches_are_equal_over_distributions(params):
-    classes = [one for one in SEARCHES if not params or one is not HyperbandSearchCV]
-    fits = {one: fits_of_each(one, SPACES["distributions"], **params) for one in classes}
-    for one, other in combinations(classes, 2):
-        assert fits[one] != fits[other], (one, other)
-
-
-def test_over_a_grid_only_the_plan_without_a_budget_is_shared():
-    fits = {one: fits_of_each(one, SPACES["grid"]) for one in SEARCHES}
-    same = {pair for pair in combinations(SEARCHES, 2) if fits[pair[0]] == fits[pair[1]]}
-    assert same == {(AdaptiveSearchCV, HyperbandSearchCV)}
-    others = [
-        fits_of_each(HyperbandSearchCV, SPACES["grid"], brackets="all"),
-        fits_of_each(AdaptiveSearchCV, SPACES["grid"], n_fits=20),
-    ]
-    assert not any(other in fits.values() for other in others)
-    assert others[0] != others[1]

@@ -43,6 +43,7 @@ class Peak(Constant):
 PEAK = {"a": uniform(0, 1), "b": loguniform(1e-4, 1), "c": randint(0, 20), "kind": list("xyz")}
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("kind", KINDS)

@@ -40,8 +40,7 @@ ALL = [
 
 
 def draw(environment: Any, n_problems: int, n_arms: int | None = None) -> Any:
-    randomness = Randomness.of(np.random.SeedSequence(0), n_problems)
-    return environment.draw(randomness, n_arms or environment.n_arms)
+    return environment.draw(randomness(n_problems), n_arms or environment.n_arms)
 
 
 def rewards(arms: Any, arm: int, n: int, level: int = 1) -> np.ndarray:
@@ -145,8 +144,8 @@ def test_what_makes_no_sense_is_refused(make: Any, message: str) -> None:
 N = 20_000
 
 
-def randomness(n_problems: int = 1, seed: int = 0, first: int = 0) -> Randomness:
-    return Randomness.of(np.random.SeedSequence(seed), n_problems, first)
+def randomness(n_problems: int = 1) -> Randomness:
+    return Randomness.of(np.random.SeedSequence(0), n_problems)
 
 
 @pytest.mark.parametrize("place", range(4))

@@ -72,15 +72,19 @@ def test_sides_are_disjoint_and_of_the_sizes_asked_for(sizes, seed, repetition):
     assert max(train[-1], test[-1]) < n
 
 
+def stratified_split(target, seed, repetition):
+    y, n_train, n_test = target
+    sizes = {"train_size": n_train, "test_size": n_test}
+    cv = RepeatedLearningTesting(**sizes, stratify=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return cv.stream(y, y).split(repetition)
+
+
 @given(targets(), seeds, repetitions)
 def test_every_class_has_a_training_row(target, seed, repetition):
     y, n_train, n_test = target
-    cv = RepeatedLearningTesting(
-        train_size=n_train, test_size=n_test, stratify=True, random_state=seed
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        train, test = cv.stream(y, y).split(repetition)
+    train, test = stratified_split(target, seed, repetition)
     assert set(y[train]) == set(y)
     assert (len(train), len(test)) == (n_train, n_test)
     assert not set(train) & set(test)
@@ -92,12 +96,7 @@ def test_class_shares_are_within_one_row(target, seed, repetition):
     n, n_classes = len(y), int(y.max()) + 1
     of_class = np.bincount(y)
     assume(np.all(of_class * (n - n_test) >= n))  # no class is kept out of the test set
-    cv = RepeatedLearningTesting(
-        train_size=n_train, test_size=n_test, stratify=True, random_state=seed
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        train, test = cv.stream(y, y).split(repetition)
+    train, test = stratified_split(target, seed, repetition)
     in_test = counts(y, test, n_classes)
     assert np.all(np.abs(in_test - of_class * n_test / n) < 1)
     left = of_class - in_test
@@ -280,12 +279,6 @@ def test_cross_val_score_and_nested_searches():
     assert search.best_score_ == pytest.approx(by_hand.mean())
 
 
-def patients():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(30), 4)
-    return rng.normal(size=(120, 3)), rng.integers(0, 2, 120), groups
-
-
 class GroupsSeen(GaussianNB):
     """Fails where a group of the training rows, the first column, is scored on."""
 
@@ -300,8 +293,8 @@ class GroupsSeen(GaussianNB):
 
 
 def test_groups_are_routed_through_nested_searches():
-    X, y, groups = patients()
-    X[:, 0] = groups
+    groups, y = np.repeat(np.arange(30), 4), np.random.default_rng(0).integers(0, 2, 120)
+    X = np.column_stack([groups, np.random.default_rng(1).normal(size=(120, 2))])
     cv = RepeatedLearningTesting(3, random_state=0)
     with config_context(enable_metadata_routing=True):
         search = GridSearchCV(

@@ -246,12 +246,6 @@ def test_metadata_reaches_the_splitter():
     assert stream.split(0)[1].tolist() == list(range(10, N))
 
 
-@pytest.mark.parametrize("empty", [[], iter(()), ShuffleSplit(0)])
-def test_no_splits(empty):
-    with pytest.raises(ValueError, match=r"CV iterator empty.*pass a list of its splits"):
-        split_stream(empty, X, Y)
-
-
 @pytest.mark.parametrize("cv", [KFold(100), StratifiedKFold(100), GroupKFold(13)], ids=repr)
 def test_what_scikit_learn_refuses_is_refused_at_once(cv):
     with pytest.raises(ValueError, match="n_splits=1"):

@@ -211,19 +211,20 @@ from sklearn_halving.policies import Pull
 
 class StopsAll(Known):
     def train_to(self, level, previous_level, n_rows=0):
-        wake = "import os, signal, time; time.sleep(3); os.killpg({}, signal.SIGCONT)"
+        wake = "import os, signal, time; time.sleep(5); os.killpg({}, signal.SIGCONT)"
         group = os.getpgid(0)
         subprocess.Popen([sys.executable, "-c", wake.format(group)], start_new_session=True)
         os.killpg(group, signal.SIGSTOP)
         return super().train_to(level, previous_level, n_rows)
 
 os.setpgid(0, 0)
-with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=2)) as executor:
+with open_executor(make_task(StopsAll(), [1.0]), None, 1, PullLimits(seconds=4)) as executor:
     executor.submit(Job(Pull(0, 1, 0)))
     print(executor.wait_any()[0].outcome.error)
 """
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @on_linux
 def test_a_stopped_process_is_not_a_slow_one(tmp_path: Path) -> None:

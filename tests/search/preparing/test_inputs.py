@@ -198,10 +198,9 @@ def test_a_wrong_name_gets_the_nearest_right_one_first(search_class, case):
         search.fit(*data())
 
 
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_a_used_up_generator_says_what_to_do(search_class):
+def test_a_used_up_generator_says_what_to_do():
     X, y = data()
-    search = small(search_class, SVC(), {"C": [0.1, 1, 10, 100]}, cv=KFold(3).split(X))
+    search = small(HyperbandSearchCV, SVC(), {"C": [0.1, 1, 10, 100]}, cv=KFold(3).split(X))
     search.fit(X, y)
     with pytest.raises(ValueError, match="used only once: pass a list of its splits"):
         search.fit(X, y)

@@ -58,8 +58,6 @@ def test_a_real_search_and_the_number_of_workers():
         ({"value": uniform(0, 1)}, {"n_candidates": 5}, "n_candidates=5 must be left out"),
         ({"valve": uniform(0, 1)}, {}, "Invalid parameter 'valve'"),
         ({"value": uniform(0, 1)}, {"policy": HOO(9, 2)}, "n_dimensions must be 1, the number"),
-        ({"value": uniform(0, 1)}, {"policy": HOO(9), "n_fits": 5}, "n_fits=5 must be left out"),
-        ({"value": uniform(0, 1)}, {"scoring": "neg_log_loss"}, "reward_range"),
         ({"value": uniform(0, 1)}, {"policy": "ucb_e"}, "one of .*'adaptive_ucb_e'.* got 'ucb_e'"),
         ({"value": uniform(0, 1)}, {"policy": "UGapEc"}, "one of .*or an object.* got 'UGapEc'"),
         ({"value": uniform(0, 1)}, {"policy": "hyperband"}, "such as Hyperband.* got 'hyperband'"),

@@ -281,16 +281,6 @@ def test_no_advice_for_a_choice_that_beats_nobody():
 # -------------------------------------------------------------------------------- leaderboard
 
 
-def test_leaderboard_of_rungs():
-    board = small(HyperbandSearchCV, Known(), SPACE).fit(*data()).leaderboard()
-    assert board["candidate"].tolist() == [4, 3, 2, 1, 0]
-    assert board["n_fits"].tolist() == [3, 3, 6, 3, 3]
-    dropped = "dropped at n_samples=13"
-    assert board["status"].tolist() == ["chosen", "", "", dropped, dropped]
-    assert board["value"].tolist() == [0.7, 0.6, 0.4, 0.2, 0.1]
-    assert board["params"][0] == {"value": 0.7}
-
-
 def test_a_candidate_has_one_row_although_its_resource_is_a_parameter():
     search = HyperbandSearchCV(
         LogisticRegression(), {"C": [0.01, 0.1, 1, 10, 100]}, resource="max_iter", brackets="all",

@@ -190,10 +190,9 @@ def test_a_callback_can_stop_the_search(search_class, backend, tmp_path):
     assert tasks_of(entries)["refit-with-best-params"] == 1
 
 
-@pytest.mark.parametrize("search_class", [HyperbandSearchCV])
-def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(search_class, tmp_path):
+def test_a_search_that_a_callback_stopped_goes_on_from_its_checkpoint(tmp_path):
     own = {"checkpoint": tmp_path / "journal", "resource": "n_steps"}
-    search = small(search_class, Trained(n_steps=30), {"quality": KNOWN["value"]}, **own)
+    search = small(HyperbandSearchCV, Trained(n_steps=30), {"quality": KNOWN["value"]}, **own)
     whole = clone(search).set_params(checkpoint=None).fit(*data())
     search.set_callbacks(Stopping(tmp_path / "diary", "candidate-split-evaluation", at=5))
     with pytest.warns(UserWarning, match="stopped by a callback"):

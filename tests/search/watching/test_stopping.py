@@ -295,9 +295,10 @@ def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     """The process is killed at a random moment."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sklearn_halving", "sklearn.datasets", "scipy.stats"])
-    (tmp_path / "unbroken").mkdir()
-    whole = crashing(search_class, tmp_path / "unbroken").fit(X, Y)
-    fit_of_pull = dict(zip(pulls_of(tmp_path / "unbroken"), whole_log(tmp_path), strict=True))
+    own = tmp_path / "unbroken"
+    own.mkdir()
+    whole = crashing(search_class, own).fit(X, Y)
+    fit_of_pull = dict(zip(pulls_of(own), fits_of(own / "log"), strict=True))
     rng, log = random.Random(0), tmp_path / "log"
     for _ in range(2):
         done = set(pulls_of(tmp_path))
@@ -328,10 +329,6 @@ def pulls_of(folder):
     return [tuple(json.loads(line)["pull"]) for line in lines if line.endswith(b"\n")]
 
 
-def whole_log(folder):
-    return fits_of(Path(folder) / "unbroken" / "log")
-
-
 # ------------------------------------------------------------- what counts after a second Ctrl-C
 
 ONE, TWO = {"n_jobs": 1}, {"n_jobs": 2}
@@ -354,7 +351,7 @@ def ctrl_c_twice(log, is_over):
     for _ in range(2):
         if not is_over.is_set():
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # a signal that is pending already is not sent again
+            time.sleep(0.3)  # a signal that is pending already is not sent again
 
 
 @pytest.mark.slow
