@@ -21,8 +21,8 @@ def markdown(path: Path) -> str:
     """Return the table of a CSV file: text in the first column, then figures on the right."""
     with path.open(encoding="utf-8", newline="") as file:
         head, *rows = (row[:-1] for row in csv.reader(file))  # the last column is the commit
-    align = ["---" if any(len(row[i]) > 40 for row in rows) else "---:" for i in range(len(head))]
-    lines = [head, ["---", *align[1:]], *rows]
+    align = ["-" if any(len(row[i]) > 40 for row in rows) else "-:" for i in range(len(head))]
+    lines = [head, ["-", *align[1:]], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
