@@ -84,7 +84,7 @@ objects = [
 # candidates themselves.
 on_rows = {"resource": "n_samples", "min_resources": 20, "cv": 3}
 rungs = [
-    Hyperband(max_candidates=9),
+    Hyperband(),
     SuccessiveHalving(n_arms=12, budget=1000),
     DoublingHalving(budget=2000),
     InfiniteHorizonHalving(n_arms=12, budget=3000),

@@ -52,17 +52,12 @@ class Hyperband(BracketPolicy):
         given values of the paper's s.
     n_loops : int, default=1
         How often the chosen brackets are played, each time with new arms.
-    min_candidates : int or None, default=None
-        Minimum number of arms at the start of a bracket (n_min in section 2.6 of the paper).
-        Brackets with fewer arms are left out.
-    max_candidates : int or None, default=None
-        Limits ``s_max`` to at most ``floor(log(max_candidates))`` to the base ``factor`` (n_max in
-        section 2.6 of the paper).
     max_eliminations : int or None, default=None
         Maximum number of eliminations in a bracket (s_max in the paper). If None, it is
-        ``floor(log(max_level / min_level))`` to the base ``factor``. With a larger number, the
-        levels of rungs below ``min_level`` are raised to ``min_level``. If there are several
-        rungs at ``min_level``, only the widest is played.
+        ``floor(log(max_level / min_level))`` to the base ``factor``. For at most n_max arms in a
+        bracket (section 2.6 of the paper), it is ``floor(log(n_max))`` to this base. With a larger
+        number than the default, the levels of rungs below ``min_level`` are raised to
+        ``min_level``. If there are several rungs at ``min_level``, only the widest is played.
     select : {"max_resources", "all_rungs"}, default="max_resources"
         Whether the policy recommends the best arm at the largest level, or the arm with the best
         reward in any rung (line 11 of the algorithm in the paper).
@@ -113,8 +108,6 @@ class Hyperband(BracketPolicy):
     factor: Factor = 3
     brackets: str | Sequence[int] = "all"
     n_loops: Count = 1
-    min_candidates: Count | None = None
-    max_candidates: Count | None = None
     max_eliminations: CountOrZero | None = None
     select: Select = "max_resources"
     schedule_rule: ScheduleRule = "algorithm_1"
@@ -139,15 +132,8 @@ class Hyperband(BracketPolicy):
         s_max = self.max_eliminations
         if s_max is None:  # line 1
             s_max = floor_log(Fraction(max_level, min_level), eta)
-        if self.max_candidates is not None:  # n_max in section 2.6
-            s_max = min(s_max, floor_log(self.max_candidates, eta))
         widths = self._widths(s_max, eta)
-        least, most = self.min_candidates or 1, max(widths.values())
-        rule = f"be at most {most}, the candidates of the widest bracket"
-        refuse_unless(least <= most, "min_candidates", rule, least)
         for s, n_arms in widths.items():
-            if n_arms < least:
-                continue
             exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 7: r_i
             levels = [max(min_level, round_half_up(level)) for level in exact]
             rungs = halving_rungs(min(n_arms, n_available or n_arms), levels, eta)  # lines 6 to 10

@@ -24,7 +24,7 @@ from sklearn_halving.policies import (
     Problem,
     SuccessiveHalving,
 )
-from sklearn_halving.policies.bases._rungs import exact_factor, floor_log
+from sklearn_halving.policies.bases._rungs import exact_factor
 
 Rungs = list[tuple[int, int]]
 
@@ -113,22 +113,6 @@ def test_table_1_as_printed() -> None:
 def test_brackets_are_refused(brackets: object) -> None:
     with pytest.raises(ValueError, match=r"brackets must be .* from 0 to 4, got"):
         Hyperband(brackets=brackets).plan(Problem(max_level=81))
-
-
-@given(st.integers(1, 10**4), st.integers(1, 3000), st.sampled_from([2, 3, 4, 2.5]))
-def test_max_candidates_caps_every_bracket(R: int, n_max: int, factor: float) -> None:
-    brackets = rungs_of(Hyperband(factor=factor, max_candidates=n_max), 1, R)
-    assert max(rungs[0][0] for rungs in brackets.values()) <= n_max
-    expected = min(floor_log(R, exact_factor(factor)), floor_log(n_max, exact_factor(factor)))
-    assert max(brackets) == expected, "s_max = floor(log_eta n_max), section 2.6"
-
-
-def test_min_candidates_keeps_the_brackets_that_are_wide_enough() -> None:
-    assert list(rungs_of(Hyperband(min_candidates=9), 1, 81)) == [4, 3, 2]
-    with pytest.raises(
-        ValueError, match="min_candidates must be at most 81, the candidates of the widest"
-    ):
-        Hyperband(min_candidates=82).plan(Problem(max_level=81))
 
 
 @given(st.integers(1, 100), st.integers(1, 3**7))
