@@ -51,11 +51,6 @@ POLL_SECONDS = 1.0
 
 IDLE_SECONDS = 10.0
 """An idle process exits after this time. Its worker may continue to run."""
-GRACE_SECONDS = 600.0
-"""If its worker has died, a pull that hangs ends this long after its time limit. The clock goes on
-while processes are stopped, as by Ctrl-Z."""
-MAX_ALARM_SECONDS = 1e8
-"""More than three years. Longer limits are ignored: `signal.setitimer` may reject them."""
 BEGUN = b"begun"
 
 START = """
@@ -329,7 +324,7 @@ def serve(pipe: Connection) -> None:
             return
         pipe.send_bytes(BEGUN)
         # An estimator with n_jobs uses threads, because they end with this process.
-        with parallel_config("threading"), _alarm(limits.seconds), memory_limit(limits.memory):
+        with parallel_config("threading"), memory_limit(limits.memory):
             result = evaluate_chunk(chunk, token, *arrays)
         sys.stdout.flush()
         pipe.send_bytes(cloudpickle.dumps(result))
@@ -342,20 +337,6 @@ def _read(pipe: Connection, requests: SimpleQueue[bytes]) -> None:
             requests.put(pipe.recv_bytes())
     except (EOFError, OSError):
         os._exit(1)
-
-
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """Let the system end this process if the pull hangs and the worker is gone."""
-    if seconds is None or seconds > MAX_ALARM_SECONDS or not hasattr(signal, "setitimer"):
-        yield
-        return
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
