@@ -43,9 +43,8 @@ from sklearn_halving.execution.workers._worker import (
 )
 
 MAX_DEATHS = 3
-"""A pull counts as failed after its process has died this many times."""
-MAX_STARTS = 3
-"""Maximum number of attempts to start a process that ends before its first pull."""
+"""A pull counts as failed after its process has died this many times, and the search ends if the
+process cannot be started as often."""
 POLL_SECONDS = 1.0
 """Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
@@ -277,9 +276,9 @@ def _guarded(
                 raise RuntimeError("The search that this pull is part of has ended.") from None
             n_deaths += ended.has_begun
             n_starts += not ended.has_begun  # it may have been idle for too long
-            if n_starts == MAX_STARTS:
+            if n_starts == MAX_DEATHS:
                 raise RuntimeError(
-                    f"The process of a fit ended {MAX_STARTS} times before it began "
+                    f"The process of a fit ended {MAX_DEATHS} times before it began "
                     f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
                     "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
