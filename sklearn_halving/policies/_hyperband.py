@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count, groupby
@@ -119,26 +119,21 @@ class Hyperband(BracketPolicy):
         min_level, max_level = problem.min_level, problem.max_level
         rule = f"be at least 1 and at most max_level, {max_level}"
         refuse_unless(1 <= min_level <= max_level, "min_level", rule, min_level, "Use 1.")
-        brackets = tuple(self._one_loop(min_level, max_level, problem.n_available))
-        # A search with a time budget may plan thousands of loops, which share their rungs.
-        loops = range(self.n_loops)
-        return [Bracket(b.label, b.rounds, loop) for loop in loops for b in brackets]
-
-    def _one_loop(
-        self, min_level: int, max_level: int, n_available: int | None
-    ) -> Iterator[Bracket]:
-        """Yield the brackets of Algorithm 1, the widest one first."""
+        rungs_of: dict[int, tuple[Round, ...]] = {}
         eta = exact_factor(self.factor)
         s_max = self.max_eliminations
         if s_max is None:  # line 1
             s_max = floor_log(Fraction(max_level, min_level), eta)
-        widths = self._widths(s_max, eta)
-        for s, n_arms in widths.items():
+        for s, n_arms in self._widths(s_max, eta).items():
             exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 7: r_i
             levels = [max(min_level, round_half_up(level)) for level in exact]
-            rungs = halving_rungs(min(n_arms, n_available or n_arms), levels, eta)  # lines 6 to 10
-            early = [replace(rung, n_repetitions=self.early_repetitions) for rung in rungs[:-1]]
-            yield Bracket(s, (*early, rungs[-1]))
+            n_arms = min(n_arms, problem.n_available or n_arms)
+            *early, last = halving_rungs(n_arms, levels, eta)  # lines 6 to 10
+            early = [replace(rung, n_repetitions=self.early_repetitions) for rung in early]
+            rungs_of[s] = *early, last
+        # A search with a time budget may plan thousands of loops, which share their rungs.
+        loops = range(self.n_loops)
+        return [Bracket(s, rungs, loop) for loop in loops for s, rungs in rungs_of.items()]
 
     def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
         """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""

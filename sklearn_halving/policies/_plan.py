@@ -11,9 +11,8 @@ from typing import Literal
 from sklearn_halving.policies._types import Problem, Pull
 
 DEFAULT_WINDOW = 8
-"""Pulls in flight of a policy that depends on the order of rewards, without window and budget."""
-WINDOW_SHARE = 8
-"""One of this many pulls of the budget is in flight by default, but at most `MAX_WINDOW`."""
+"""Pulls in flight of a policy that depends on the order of rewards, without window and budget.
+With a budget, one of this many pulls of it is in flight, but at most `MAX_WINDOW`."""
 MAX_WINDOW = 20
 
 
@@ -26,7 +25,7 @@ def default_window(max_pulls: int | None) -> int:
     """
     if max_pulls is None:
         return DEFAULT_WINDOW
-    return min(max(max_pulls // WINDOW_SHARE, 1), MAX_WINDOW)
+    return min(max(max_pulls // DEFAULT_WINDOW, 1), MAX_WINDOW)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ class Race(LastArmPolicy):
         n_rounds = 1 if game.n_arms == 1 else self._most_rounds(game.problem)
         each = Round(game.n_arms, game.level, most_pulls=game.n_arms)
         game.stages, game.most_pulls = (each,) * (n_rounds or 0), self._most_pulls(game.n_arms)
-        standard = np.full(len(game.alive), -np.inf), np.full(len(game.alive), NO_ARM)
+        rows = np.arange(len(game.alive))
+        largest, leader = np.full(len(rows), -np.inf), np.full(len(rows), NO_ARM)
         for game.stage in count() if n_rounds is None else range(n_rounds):
             in_play = game.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
             counts = game.within_budget(in_play, self.max_pulls)
@@ -102,30 +103,18 @@ class Race(LastArmPolicy):
             with np.errstate(invalid="ignore", over="ignore"):
                 mean, radius = game.mean(), self._radius(game, width)
                 lower, upper = mean - radius, mean + radius
-            standard = self._standard(game, lower, standard)
-            largest, leader = (each[:, np.newaxis] for each in standard)
-            is_worse = ~np.isnan(upper) & ~(upper > largest + self.epsilon)
-            game.alive &= ~is_worse | (np.arange(game.n_arms) == leader)  # (2)
+            # If the variance is not a number, the bounds are unknown.
+            lower = np.where(game.alive & ~np.isnan(lower), lower, -np.inf)
+            first, top = largest_usable(lower, game.alive), lower.max(axis=1)
+            # With a positive epsilon, the largest bound so far counts. With the current ones only,
+            # arms could drop each other in a chain, in which every step costs an epsilon.
+            stands = (self.epsilon > 0) & (leader != NO_ARM) & game.alive[rows, leader]
+            stands &= largest > top
+            largest, leader = np.where(stands, largest, top), np.where(stands, leader, first)
+            is_worse = ~np.isnan(upper) & ~(upper > largest[:, np.newaxis] + self.epsilon)
+            is_leader = np.arange(game.n_arms) == leader[:, np.newaxis]  # it is never dropped
+            game.alive &= ~is_worse | is_leader  # (2)
             game.best = best_known(game.alive, mean)
-
-    def _standard(
-        self, game: Game, lower: FloatArray, before: tuple[FloatArray, IntArray]
-    ) -> tuple[FloatArray, IntArray]:
-        """Return the largest lower bound and its arm, which is never dropped.
-
-        With a positive epsilon, it is the largest bound so far. With the current bounds only,
-        arms could drop each other in a chain, in which every step costs an epsilon.
-        """
-        # If the variance is not a number, the bounds are unknown.
-        lower = np.where(game.alive & ~np.isnan(lower), lower, -np.inf)
-        leader, largest = largest_usable(lower, game.alive), lower.max(axis=1)
-        if self.epsilon:
-            best, holder = before
-            stands = (holder != NO_ARM) & game.alive[np.arange(len(holder)), holder]
-            stands &= best > largest
-            largest = np.where(stands, best, largest)
-            leader = np.where(stands, holder, leader)
-        return largest, leader
 
 
 @dataclass(frozen=True)

@@ -340,12 +340,7 @@ class BanditSearchCV(BaseSearch):
         if grows:
             wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
             return min(n for n in wanted if n is not None)
-        return count_candidates(self, space, self._least_n_fits)
-
-    def _least_n_fits(self, n_arms: int) -> int:
-        if self.policy == "variance_halving":
-            return policies.VarianceHalving(1).least_n_pulls(n_arms)
-        return n_arms
+        return count_candidates(self, space, lambda n_arms: n_arms)
 
     def _left_out(self, name: str, why: str) -> ValueError:
         """Return the error for a parameter that a policy does not take."""
@@ -384,7 +379,7 @@ class BanditSearchCV(BaseSearch):
         n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
-            check_splits(self, n_arms, setup.splits.n_repetitions, self._least_n_fits(n_arms))
+            check_splits(self, n_arms, setup.splits.n_repetitions, least=n_arms)
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
         with naming_n_fits(name, setup):

@@ -43,7 +43,7 @@ from sklearn_halving.search.preparing._numbers import (
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
-from sklearn_halving.search.preparing._splits import SearchSplits, fixed_splits, streamed_splits
+from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
@@ -296,7 +296,7 @@ class HyperbandSearchCV(BaseSearch):
             factor=self.factor or BRACKET_FACTOR,
             brackets=brackets if isinstance(brackets, str) else tuple(brackets),
             max_eliminations=levels.n_eliminations,
-            early_repetitions=_n_rung_splits(setup.splits),
+            early_repetitions=setup.splits.early.n_telling,
         )
         loop = replace(loop, n_candidates=self._n_started(loop, setup))
         n_arms = _n_arms(loop, levels)
@@ -335,12 +335,6 @@ class HyperbandSearchCV(BaseSearch):
 def _n_arms(loop: Hyperband, levels: Levels) -> int:
     """Return the number of candidates that a loop of brackets starts."""
     return loop.plan(Problem(min_level=levels.smallest, max_level=levels.largest)).n_arms
-
-
-def _n_rung_splits(splits: SearchSplits) -> int | None:
-    """Return the number of splits of rungs below the largest level; None for all."""
-    wanted, n_all = splits.early.n_telling, splits.n_repetitions
-    return None if wanted is None or n_all is None or wanted >= n_all else wanted
 
 
 class VarianceHalvingSearchCV(BaseSearch):

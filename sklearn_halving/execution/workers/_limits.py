@@ -43,19 +43,13 @@ from sklearn_halving.execution.workers._worker import (
 )
 
 MAX_DEATHS = 3
-"""A pull counts as failed after its process has died this many times."""
-MAX_STARTS = 3
-"""Maximum number of attempts to start a process that ends before its first pull."""
+"""A pull counts as failed after its process has died this many times, and the search ends if the
+process cannot be started as often."""
 POLL_SECONDS = 1.0
 """Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
 IDLE_SECONDS = 10.0
 """An idle process exits after this time. Its worker may continue to run."""
-GRACE_SECONDS = 600.0
-"""If its worker has died, a pull that hangs ends this long after its time limit. The clock goes on
-while processes are stopped, as by Ctrl-Z."""
-MAX_ALARM_SECONDS = 1e8
-"""More than three years. Longer limits are ignored: `signal.setitimer` may reject them."""
 BEGUN = b"begun"
 
 START = """
@@ -282,9 +276,9 @@ def _guarded(
                 raise RuntimeError("The search that this pull is part of has ended.") from None
             n_deaths += ended.has_begun
             n_starts += not ended.has_begun  # it may have been idle for too long
-            if n_starts == MAX_STARTS:
+            if n_starts == MAX_DEATHS:
                 raise RuntimeError(
-                    f"The process of a fit ended {MAX_STARTS} times before it began "
+                    f"The process of a fit ended {MAX_DEATHS} times before it began "
                     f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
                     "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
@@ -329,7 +323,7 @@ def serve(pipe: Connection) -> None:
             return
         pipe.send_bytes(BEGUN)
         # An estimator with n_jobs uses threads, because they end with this process.
-        with parallel_config("threading"), _alarm(limits.seconds), memory_limit(limits.memory):
+        with parallel_config("threading"), memory_limit(limits.memory):
             result = evaluate_chunk(chunk, token, *arrays)
         sys.stdout.flush()
         pipe.send_bytes(cloudpickle.dumps(result))
@@ -342,20 +336,6 @@ def _read(pipe: Connection, requests: SimpleQueue[bytes]) -> None:
             requests.put(pipe.recv_bytes())
     except (EOFError, OSError):
         os._exit(1)
-
-
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """Let the system end this process if the pull hangs and the worker is gone."""
-    if seconds is None or seconds > MAX_ALARM_SECONDS or not hasattr(signal, "setitimer"):
-        yield
-        return
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager

@@ -231,33 +231,25 @@ def leave_interrupts_to_the_search() -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def evaluate_with_model(task: EvaluationTask, job: Job) -> Result:
-    """Unpickle the model of a job and evaluate the job.
-
-    If the model cannot be unpickled, the job is fitted from scratch, and ``lost`` says why.
-    """
-    if not isinstance(job.model, bytes):
-        return evaluate(task, job)
-    try:
-        model = pickle.loads(job.model)
-    except Exception as error:  # noqa: BLE001 - the class of the model may raise anything
-        result = evaluate(task, job._replace(model=None))
-        return result._replace(lost=f"{type(error).__name__}: {error}")
-    return evaluate(task, job._replace(model=model))
-
-
 def _evaluate_remotely(task: EvaluationTask, job: Job) -> Result:
     """Evaluate a job of another process; models are sent and returned as bytes.
 
     The model is pickled here and not by joblib. joblib would turn its large arrays into
     read-only memory maps, and such a model cannot be trained further. If the model cannot be
-    pickled, the next level is fitted from scratch, and ``lost`` says why.
+    unpickled, the job is fitted from scratch; if the new one cannot be pickled, so is the next
+    level. ``lost`` says why.
     """
-    result = evaluate_with_model(task, job)
-    if result.model is None:
-        return result
-    try:
-        return result._replace(model=cloudpickle.dumps(result.model))
-    except Exception as error:  # noqa: BLE001 - as above
-        outcome = replace(result.outcome, levels=())
-        return Result(outcome, stop=result.stop, lost=f"{type(error).__name__}: {error}")
+    lost = None
+    if isinstance(job.model, bytes):
+        try:
+            job = job._replace(model=pickle.loads(job.model))
+        except Exception as error:  # noqa: BLE001 - the class of the model may raise anything
+            job, lost = job._replace(model=None), f"{type(error).__name__}: {error}"
+    result = evaluate(task, job)
+    if result.model is not None:
+        try:
+            result = result._replace(model=cloudpickle.dumps(result.model))
+        except Exception as error:  # noqa: BLE001 - as above
+            outcome = replace(result.outcome, levels=())
+            return Result(outcome, stop=result.stop, lost=f"{type(error).__name__}: {error}")
+    return result._replace(lost=lost or result.lost)

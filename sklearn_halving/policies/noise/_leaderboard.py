@@ -9,16 +9,13 @@ from scipy.special import ndtr
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.noise._noise_estimates import LARGEST, fit_additive_model
+from sklearn_halving.policies.noise._noise_estimates import LARGEST, WILD, fit_additive_model
 
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """Prior of the noise of a split: a tenth of the variance of the arms, worth one degree of freedom.
 """
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
-FAR_BELOW = 1e3
-"""A reward that is so many times the size of usual ones below zero comes from a fit that diverged.
-It counts for its arm, but says nothing about its split."""
 
 
 def has_enough_splits(n_splits: IntArray) -> BoolArray:
@@ -58,7 +55,8 @@ class Leaderboard:
         known, table = ~np.isnan(table), np.clip(table, -LARGEST, LARGEST)
         n_splits = known.sum(axis=1)
         usual = max(abs(np.nanmax(table)), abs(np.nanmedian(table)))
-        is_regular = ~(table < -FAR_BELOW * usual).any(axis=1)
+        # A fit that diverged counts for its arm, but says nothing about its split.
+        is_regular = ~(table < -WILD * usual).any(axis=1)
         effects, squares, freedom = _split_effects(table[(n_splits > 1) & is_regular])
         values = np.where(known, table - effects, 0.0)
         adjusted = values.sum(axis=1) / n_splits

@@ -254,25 +254,6 @@ def likelihood_of(sums: RewardSums, prior: FloatArray, parameters: Hyperparamete
     u_and_r = np.column_stack([answers[:, 1], answers[:, 0] - level * answers[:, 1]])
     half = solve_triangular(inside, root.T, lower=True)
     of_prior = half.T @ half - (u_and_r * factors) @ u_and_r.T  # Z' W Z
-    of_splits = _trace_over_splits(sums, prior, (root, inside, answers), totals, level, factors)
-    from_splits = spread * of_splits
-    # The trace of W Sigma is 0, since the scale of the rewards is free.
-    from_noise = -float(np.vdot(of_prior, prior)) - from_splits
-    return Likelihood(
-        -0.5 * float(loss), -0.5 * of_prior, -0.5 * np.array([from_noise, from_splits])
-    )
-
-
-def _trace_over_splits(
-    sums: RewardSums,
-    prior: FloatArray,
-    solved: tuple[FloatArray, FloatArray, FloatArray],
-    totals: FloatArray,
-    level: float,
-    factors: FloatArray,
-) -> float:
-    """Return the trace of ``S' W S``, as named in `likelihood_of`."""
-    root, inside, answers = solved
     across = sums.table / totals  # Z' M^-1 S
     spread_out = solve_triangular(root, across, lower=True)
     shrunk = solve_triangular(inside, spread_out, lower=True)
@@ -280,7 +261,13 @@ def _trace_over_splits(
     trace += float(np.vdot(shrunk, shrunk) - np.vdot(spread_out, spread_out))
     of_splits = sums.by_split / totals[:, np.newaxis] - across.T @ (prior @ answers)
     u_and_r = np.column_stack([of_splits[:, 1], of_splits[:, 0] - level * of_splits[:, 1]])
-    return trace - float(factors @ np.square(u_and_r).sum(axis=0))
+    trace -= float(factors @ np.square(u_and_r).sum(axis=0))  # of S' W S
+    from_splits = spread * trace
+    # The trace of W Sigma is 0, since the scale of the rewards is free.
+    from_noise = -float(np.vdot(of_prior, prior)) - from_splits
+    return Likelihood(
+        -0.5 * float(loss), -0.5 * of_prior, -0.5 * np.array([from_noise, from_splits])
+    )
 
 
 def fit_hyperparameters(

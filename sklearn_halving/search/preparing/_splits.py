@@ -40,14 +40,13 @@ N_LOOKED_AT = 10
 TELLING_ROWS = 100
 """Minimum number of test rows for a first evaluation of a candidate. With 100 rows, the standard
 error of an accuracy is at most 0.05, which is small compared with the differences among the
-candidates of a first rung. `TELLING_PER_CLASS` is the minimum for each class."""
-TELLING_PER_CLASS = 10
+candidates of a first rung. `ROWS_OF_CLASS` is the minimum for each class."""
+ROWS_OF_CLASS = 10
+"""Minimum number of rows of each class in such a test, and per class, on average, in all rungs.
+With fewer, a stratified tenth, for early stopping, would have fewer rows than classes."""
 TELLING_ERRORS = 4
 FLOOR_ROWS = 50
 """Minimum number of rows for all rungs."""
-FLOOR_ROWS_OF_CLASS = 10
-"""Minimum number of rows per class, on average, for all rungs. With fewer, a stratified tenth, on
-which early stopping is evaluated, would have fewer rows than there are classes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class EarlyRungs:
     n_telling : int or None
         Number of splits that are enough for a first evaluation of a candidate: the smallest
         number such that the test folds of the first splits contain `TELLING_ROWS` rows and
-        `TELLING_PER_CLASS` of each class, and are like all rows. None if it was not computed.
+        `ROWS_OF_CLASS` of each class, and are like all rows. None if it was not computed.
     has_like_folds : bool
         Whether the first two test folds are like all rows, see `_is_like_all`.
     """
@@ -88,10 +87,10 @@ class EarlyRungs:
             return not are_drawn or _is_like_all(classes, target, rows)
 
         def is_telling(n_splits: int) -> bool:
-            rows, n_least = np.concatenate(tests[:n_splits]), TELLING_PER_CLASS
+            rows, n_least = np.concatenate(tests[:n_splits]), ROWS_OF_CLASS
             if classes is not None:
                 n_least = int(np.bincount(classes[rows], minlength=n_classes).min())
-            is_enough = len(rows) >= TELLING_ROWS and n_least >= TELLING_PER_CLASS
+            is_enough = len(rows) >= TELLING_ROWS and n_least >= ROWS_OF_CLASS
             return is_enough and is_like_all(rows)
 
         n_telling = next(filter(is_telling, range(1, len(tests))), len(tests))
@@ -106,7 +105,7 @@ class EarlyRungs:
         coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
-        return max(FLOOR_ROWS, FLOOR_ROWS_OF_CLASS * self.n_classes, n_columns)
+        return max(FLOOR_ROWS, ROWS_OF_CLASS * self.n_classes, n_columns)
 
 
 @dataclass(frozen=True)

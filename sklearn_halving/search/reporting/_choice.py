@@ -10,13 +10,10 @@ from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.noise._leaderboard import has_enough_splits
 from sklearn_halving.search._run import Run
+from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.reporting._tables import ResultRows
 from sklearn_halving.search.watching._failure_messages import no_score_message
 from sklearn_halving.splits._stream import split_scores
-
-ENOUGH_SPLITS = 5
-"""A row with as many scores as GridSearchCV has by default is well enough known for a callable
-``refit`` to choose it."""
 
 
 def chosen_row(results: CvResults, rows: ResultRows, run: Run, metric: str) -> int:
@@ -55,7 +52,7 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     They have a score for every metric and the largest resource, and were not eliminated before
     the last stage. If the number of splits is fixed, they have as many scores as any of these
     rows. If candidates are created during the search, they have at least half as many. Otherwise,
-    they have as many as the winner of the search, or `ENOUGH_SPLITS`. Conditions that no row
+    they have as many as the winner of the search, or `FITS_OF_GRID_SEARCH`. Conditions that no row
     fulfills are left out.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
@@ -71,7 +68,7 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     enough = n_scores[kept].max()
     if not rows.has_rungs:
         of_winner = n_scores[kept & (rows.arm == run.best_arm)]
-        enough = min([*of_winner, enough, ENOUGH_SPLITS])
+        enough = min([*of_winner, enough, FITS_OF_GRID_SEARCH])
     return np.flatnonzero(kept & (n_scores >= enough))
 
 

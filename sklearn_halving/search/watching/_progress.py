@@ -21,9 +21,8 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
 N_LINES = 10
-"""Number of lines of a search that has none for rungs, if its number of fits or time is known."""
-FIRST_LINE = 10
-"""Fits before the first line if the length is unknown; doubled for each further line."""
+"""Number of lines of a search that has none for rungs, if its number of fits or time is known. If
+not, there is a line after this many fits, after twice as many, and so on."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ class Progress(PullObserver):
         if self.deadline < inf:
             passed = time.monotonic() - self.began
             return int(N_LINES * passed / max(self.deadline - self.began, 1e-9))
-        return (self.n_fits // FIRST_LINE).bit_length()
+        return (self.n_fits // N_LINES).bit_length()
 
     def _n_left(self, rung: tuple[int, int]) -> int:
         """Return the number of fits that are left in a rung.
