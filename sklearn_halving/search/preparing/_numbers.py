@@ -27,8 +27,6 @@ MAX_LEVEL = 10**12
 """The largest level of a resource that has no limit of its own: schedules are int64."""
 SCREENED = 3
 """The resource of a first look is the largest one divided by the square of this number."""
-SCREENING_ROWS = 200
-"""Minimum number of rows for a first look."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def choose_levels(
     if min_level is None:
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
-        floor = splits.early.row_floor(max_level) if resource.subsamples_rows else 1
+        floor = splits.early.row_floors(max_level)[0] if resource.subsamples_rows else 1
         return _automatic_levels(resource, max(smallest, floor), max_level, factor)
     if min_level > max_level:
         raise ValueError(
@@ -113,9 +111,9 @@ def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> L
     if search.min_resources is not None:
         return choose_levels(search, resource, splits)
     top = full_level(search, resource, splits).largest
-    floor = max(splits.early.row_floor(top), SCREENING_ROWS) if resource.subsamples_rows else 1
+    floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
     least = _level_range(search, resource, splits)[0]
-    smallest = max(least, floor, math.ceil(top / SCREENED**2))
+    smallest = max(least, *floors, math.ceil(top / SCREENED**2))
     return Levels(smallest if smallest * SCREENED <= top else top, top)
 
 
@@ -249,12 +247,15 @@ def grid_policy(
     factor, n_early = getattr(search, "factor", None), splits.n_repetitions or 1
     if splits.early.has_like_folds:
         n_early = SPLITS_OF_RUNGS
-    has_floor = resource.subsamples_rows and search.min_resources is None
+    first_floor = deep_floor = 1
+    if resource.subsamples_rows and search.min_resources is None:
+        first_floor, deep_floor = splits.early.row_floors(levels.largest)
     n_arms = min(n for n in (search.n_candidates, space.size) if n is not None)
     check_number(n_arms)
     return GridHalving(
         n_arms=n_arms,
         factor=GRID_FACTOR if factor is None else factor,
         early_repetitions=n_early,
-        floor=splits.early.row_floor(levels.largest) if has_floor else 1,
+        first_floor=first_floor,
+        deep_floor=deep_floor,
     )

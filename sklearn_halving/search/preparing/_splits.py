@@ -45,8 +45,8 @@ ROWS_OF_CLASS = 10
 """Minimum number of rows of each class in such a test, and per class, on average, in all rungs.
 With fewer, a stratified tenth, for early stopping, would have fewer rows than classes."""
 TELLING_ERRORS = 4
-FLOOR_ROWS = 50
-"""Minimum number of rows for all rungs."""
+FLOOR_ROWS, DEEP_ROWS = 50, 200
+"""Minimum number of rows for the rung directly below the largest level, and for those below."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,16 @@ class EarlyRungs:
         has_like_folds = is_like_all(np.concatenate(tests[:2]))
         return cls(n_telling, has_like_folds, n_columns, n_classes)
 
-    def row_floor(self, n_train: int) -> int:
-        """Return the minimum number of rows for rungs below the largest level.
+    def row_floors(self, n_train: int) -> tuple[int, int]:
+        """Return the minimum number of rows for the rung below the largest level, and below that.
 
         If the training fold has more rows than columns, a subset needs as many rows as there are
         columns: models rank differently if there are too few rows to determine their
         coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
-        return max(FLOOR_ROWS, ROWS_OF_CLASS * self.n_classes, n_columns)
+        first = max(FLOOR_ROWS, ROWS_OF_CLASS * self.n_classes, n_columns)
+        return first, max(first, DEEP_ROWS)
 
 
 @dataclass(frozen=True)
