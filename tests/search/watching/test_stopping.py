@@ -357,7 +357,10 @@ def ctrl_c_twice(log, is_over):
 @pytest.mark.slow
 @pytest.mark.walk
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself a signal")
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [*list(WAYS)[:-1], pytest.param("companions of processes", marks=pytest.mark.full)],
+)
 @parametrize_searches
 def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_path):
     backend, params = WAYS[way]
