@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copyreg
 import math
+import random
 import sys
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from dis import get_instructions
 from functools import cached_property, lru_cache
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from sklearn_halving._typing import Parameterized, Params
 
@@ -24,18 +27,20 @@ DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that do not change the fitted model."""
+KEPT_BY_CLONE = frozenset({"_sklearn_output_config", "_metadata_request"})
+"""Attributes of an estimator that a clone has, too."""
 STDLIB = get_paths()["stdlib"]
 PACKAGES = {"joblib", "numpy", "pandas", "scipy", "sklearn", "sklearn_halving"}
 """Never the user's own code, even if it is installed from a checkout."""
 _at_first: dict[int, tuple[object, str]] = {}
 """By id: data of modules, which are kept so that the id stays theirs, and their digests."""
+GENERATORS = np.random.Generator | np.random.RandomState | random.Random
+"""Their state is no part of the code that uses them."""
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-def content_hash(
-    *values: object, without: frozenset[str] = frozenset(), with_code: bool = False
-) -> str:
+def content_hash(*values: object, with_code: bool = False) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
@@ -46,15 +51,13 @@ def content_hash(
     ----------
     *values : object
         The values.
-    without : frozenset of str, default=frozenset()
-        Names of fields that are ignored if one of the values is a dataclass.
     with_code : bool, default=False
         Whether functions also count with the constants and functions that they read from their
         module, and objects with the functions and constants of their class. That is for the
         user's own code, and not for that of installed packages.
     """
     functions: list[types.FunctionType] | None = [] if with_code else None
-    hasher = _Hasher(without, functions=functions)
+    hasher = _Hasher(functions=functions)
     for value in values:
         hasher.add(value)
     if functions:
@@ -95,8 +98,6 @@ class _Hasher:
 
     Parameters
     ----------
-    without : frozenset of str
-        Fields of dataclasses to ignore.
     parents : tuple of int
         The ids of the objects that contain the current one.
     functions : list or None
@@ -105,12 +106,10 @@ class _Hasher:
 
     def __init__(
         self,
-        without: frozenset[str] = frozenset(),
         parents: tuple[int, ...] = (),
         functions: list[types.FunctionType] | None = None,
     ):
         self._hash = blake2b(digest_size=DIGEST_BYTES)
-        self._without = without
         self._parents = parents
         self._functions = functions
 
@@ -210,21 +209,24 @@ class _Hasher:
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
         if self._functions is not None:
-            own, constants = _parts_of_class(type(value))
-            self._functions += own
-            self._add_all(constants)
+            self._add_parts(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
+            if isinstance(value, type) and self._functions is not None:
+                self._add_parts(value)
         elif isinstance(value, types.FunctionType | types.MethodType | types.CodeType):
             self._add_code(value)
         elif isinstance(value, Parameterized):
             params = value.get_params(deep=False)
             self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
+            own_clone = getattr(type(value), "__sklearn_clone__", None)
+            clones_itself = own_clone not in (None, BaseEstimator.__sklearn_clone__)
+            kept = vars(value) if clones_itself else vars(value).keys() & KEPT_BY_CLONE
+            self._add_all((name, vars(value)[name]) for name in sorted(kept))
             if _is_of("sklearn.frozen", "FrozenEstimator", value):  # with the fitted attributes
                 self.add(dict(vars(params["estimator"])))
         elif is_dataclass(value):
-            names = [f.name for f in fields(value) if f.name not in self._without]
-            self.add({name: getattr(value, name) for name in names})
+            self.add({each.name: getattr(value, each.name) for each in fields(value)})
         elif value is np.random.mtrand._rand:  # the global one changes all the time
             self._tag("global")
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
@@ -238,6 +240,12 @@ class _Hasher:
             self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
+
+    def _add_parts(self, kind: type) -> None:
+        own, constants = _parts_of_class(kind)
+        if self._functions is not None:
+            self._functions += own
+        self._add_all(constants)
 
     def _add_code(self, value: types.FunctionType | types.MethodType | types.CodeType) -> None:
         if isinstance(value, types.MethodType):
@@ -307,22 +315,20 @@ def _code_digests(functions: list[types.FunctionType]) -> set[str]:
                 queue.append(used)
             elif _is_constant(value):
                 digests.add(_Hasher().digest_of((name, value)))
-            elif isinstance(value, list | dict | set | np.ndarray):
+            elif not isinstance(value, type | GENERATORS):
                 digests.add(_digest_at_first(name, value))
     return digests
 
 
 def _digest_at_first(name: str, value: object) -> str:
-    """Return the digest of data of a module, as they were when this process first asked.
+    """Return the digest of an object of a module, as it was when this process first asked.
 
-    A function may count its calls or keep what it has computed in them.
+    A function may count its calls or keep what it has computed in it.
     """
     if id(value) not in _at_first:
-        try:
-            digest = _Hasher().digest_of((name, value))
-        except RecursionError:
-            digest = name
-        _at_first[id(value)] = value, digest
+        _at_first[id(value)] = value, name  # what it uses may use it
+        with suppress(RecursionError):
+            _at_first[id(value)] = value, content_hash(name, value, with_code=True)
     return _at_first[id(value)][1]
 
 
@@ -354,8 +360,8 @@ def _state_of(value: object) -> object:
     registered = copyreg.dispatch_table.get(type(value))
     try:
         parts: Any = value.__reduce_ex__(2) if registered is None else registered(value)
-    except Exception:  # noqa: BLE001 - the class may raise anything; only its name counts then
-        return None
+    except Exception:  # noqa: BLE001 - the class may raise anything
+        return getattr(value, "__dict__", None)
     if isinstance(parts, str):
         return parts
     return [

@@ -83,14 +83,11 @@ class Session:
         The seed of the search.
     versions : dict of str to str
         Packages and their versions.
-    limits : dict of str to float or None
-        The limits of a fit: seconds and bytes.
     """
 
     fields: dict[str, Plain]
     seed: int
     versions: dict[str, str] = field(default_factory=dict)
-    limits: dict[str, float | None] = field(default_factory=dict)
 
 
 class FitKey(NamedTuple):
@@ -397,7 +394,6 @@ def _session(values: Values) -> Session:
         {n: _typed(v, str, int, float, bool, type(None)) for n, v in values["fields"].items()},
         _count(values["seed"]),
         {name: _text(version) for name, version in values["versions"].items()},
-        {n: None if v is None else _seconds(v) for n, v in values["limits"].items()},
     )
 
 
@@ -494,6 +490,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "error": _text,
     "score_error": _text,
     "n_rounds": _positive,
+    "limit": _seconds,
     "levels": _read_levels,
 }
 """How the values of an outcome are read, by their names in the file."""

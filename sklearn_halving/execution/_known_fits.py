@@ -11,12 +11,12 @@ import numpy as np
 from sklearn_halving._content_hash import content_hash, params_digest, value_digest
 from sklearn_halving._typing import Params
 from sklearn_halving.execution._journal import FitKey, FitStore, Values
-from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Outcome, PullLimits
 from sklearn_halving.policies._types import Problem, Pull
 from sklearn_halving.resources import TrainingSize, WholeFit
 
 MAX_SPLITS = 25
-"""If the number of splits is unlimited, a policy is told of fits on the first ones."""
+"""A policy is told of fits on the first splits. Others are found when it asks for them."""
 
 
 @dataclass
@@ -29,13 +29,15 @@ class KnownFits:
         The task of the search.
     store : FitStore
         The fits of earlier searches with the same data, estimator, scorers and seed.
-    outcomes : dict of FitKey to Outcome
-        Those of them that need not be made again.
+    limits : PullLimits
+        The limits of a fit in this search.
     """
 
     task: EvaluationTask
     store: FitStore
-    outcomes: dict[FitKey, Outcome]
+    limits: PullLimits = NO_LIMITS
+    outcomes: dict[FitKey, Outcome] = field(init=False)
+    """The fits that need not be made again."""
     _places: dict[FitKey, int] = field(init=False)
     _candidates: dict[int, str] = field(default_factory=dict, init=False)
     _fits: dict[tuple[int, int, tuple[int, ...]], str] = field(default_factory=dict, init=False)
@@ -43,6 +45,8 @@ class KnownFits:
 
     def __post_init__(self) -> None:
         """Number the fits in the order in which they returned."""
+        known = self.store.outcomes.items()
+        self.outcomes = {key: outcome for key, outcome in known if self._is_final(outcome)}
         self._places = {key: place for place, key in enumerate(self.outcomes)}
 
     def key(self, pull: Pull, levels: Sequence[int]) -> FitKey:
@@ -64,28 +68,45 @@ class KnownFits:
         return self._places[key]
 
     def keep(self, key: FitKey, outcome: Outcome) -> None:
-        """Add a new outcome to the store."""
+        """Add a new outcome to the store, with the limit that may have ended it."""
+        if (limit := self._limit(outcome.kind)) is not None:
+            outcome = replace(outcome, limit=float(limit))
         params = self.task.candidates[outcome.pull.arm]
         self.store.append(key, {name: _plain(v) for name, v in params.items()}, outcome)
 
-    def by_candidate(self, problem: Problem) -> dict[str, list[tuple[int, int, FitKey]]]:
-        """Return level, repetition and key of the fits of each candidate that a search may need.
+    def _limit(self, kind: str) -> float | None:
+        """Return the limit that may have ended a fit; one whose process died may need memory."""
+        if kind == "timeout":
+            return self.limits.seconds
+        return self.limits.memory if kind in ("memory", "lost") else None
 
-        They are those at its smallest and its largest level.
+    def _is_final(self, outcome: Outcome) -> bool:
+        """Return whether a fit was not ended by a limit, or by one that is no larger now."""
+        if outcome.limit is None:
+            return outcome.kind != "lost"
+        now = self._limit(outcome.kind)
+        return now is not None and now <= outcome.limit
+
+    def by_candidate(self, problem: Problem) -> dict[str, dict[tuple[int, int], FitKey]]:
+        """Return the keys of the fits of each candidate that a search may need.
+
+        They are those at its smallest and its largest level, by level and repetition.
         """
+        if not self.outcomes:
+            return {}
         low, top = problem.min_level, problem.max_level
         paths: set[tuple[int, tuple[int, ...]]] = {(low, ()), (top, ())}
         if low < top:
             paths.add((top, (low,)))
         pulls = {
             self._fit(level, repetition, levels): (level, repetition)
-            for repetition in range(problem.max_repetitions or MAX_SPLITS)
+            for repetition in range(min(problem.max_repetitions or MAX_SPLITS, MAX_SPLITS))
             for level, levels in sorted(paths)
         }
-        found: dict[str, list[tuple[int, int, FitKey]]] = {}
+        found: dict[str, dict[tuple[int, int], FitKey]] = {}
         for key in self.outcomes:
             if key.fit in pulls:
-                found.setdefault(key.candidate, []).append((*pulls[key.fit], key))
+                found.setdefault(key.candidate, {}).setdefault(pulls[key.fit], key)
         return found
 
     def _fit(self, level: int, repetition: int, levels: Sequence[int]) -> str:

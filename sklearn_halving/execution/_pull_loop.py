@@ -319,7 +319,7 @@ class PullLoop:
 
     def _tell_known(self) -> None:
         """Tell the policy what is known of its first arms: small levels first, as in a search."""
-        pulls = sorted(self.known_first, key=lambda known: known[0].level)
+        pulls = sorted(self.known_first, key=lambda known: known[0][1:])
         outcomes = [o for pull, key in pulls if (o := self._recalled(pull, key)) is not None]
         if not outcomes or self._record_time is None:
             return

@@ -85,11 +85,6 @@ class Fold:
         """Return the test rows."""
         return self.test.astype(np.intp, copy=False)
 
-    def widened(self) -> Fold:
-        """Return the fold with arrays of NumPy's index type."""
-        order = None if self.order is None else self.order.astype(np.intp)
-        return replace(self, train=self.train.astype(np.intp), test=self.test_rows(), order=order)
-
 
 @dataclass(frozen=True)
 class SubsetOrders:
@@ -244,6 +239,8 @@ class Outcome:
         The traceback if the fit succeeded and a scorer failed.
     n_rounds : int or None
         The number of boosting rounds if training stopped early on rows that were held out.
+    limit : float or None
+        The limit of the fit, in seconds or bytes, if it may have ended the fit.
     levels : tuple[int, ...]
         The levels to which the model was trained, if it can be trained further; else empty.
     """
@@ -264,6 +261,7 @@ class Outcome:
     error: str | None = None
     score_error: str | None = None
     n_rounds: int | None = None
+    limit: float | None = None
     levels: tuple[int, ...] = ()
 
     @property

@@ -202,7 +202,7 @@ class RaceGame:
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
-        self._n_due = self._n_failed_screens = 0
+        self._n_due = self._n_failed_screens = self.n_known = 0
         self._next: Pull | None = None
         self._leaderboard: Leaderboard | None = None
 
@@ -235,7 +235,7 @@ class RaceGame:
             self.costs.close(pull, is_new=is_first and level == self.top)
         if level == self.low:
             self._close(arm)
-        elif self.low and is_first and len(self.full) == 1 and arm not in self.screened:
+        elif self.low and is_first and [*self.full] == [arm] and arm not in self.screened:
             self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
 
     def tell_known(self, pulls: list[Pull], rewards: FloatArray, seconds: FloatArray) -> None:
@@ -246,9 +246,11 @@ class RaceGame:
             self.costs.open(pull, is_again=pull.arm in self.full)
             cast(TimeCosts, self.costs).learn(pull, time)
             self.tell(pull, reward)
-        known = self.failed.union(self.full, self.screened, *self.doubtful.values())
-        rest = (arm for arm in self.loops[0] if arm not in known)
-        self._queue.extend(Pull(arm, self.top, self.first) for arm in rest)
+        self.n_known = len(self.loops[0])
+        known, told = self.failed.union(self.full, self.screened), set(pulls)
+        known = known.union(*self.doubtful.values())
+        rest = [Pull(arm, self.top, self.first) for arm in self.loops[0] if arm not in known]
+        self._queue = deque(pull for pull in [*self._queue, *rest] if pull not in told)
 
     @property
     def is_finished(self) -> bool:
@@ -573,7 +575,8 @@ class RaceGame:
     def _is_settled(self) -> bool:
         """Return whether the last two thirds of many arms gained less than the noise."""
         board = self.leaderboard
-        if isinstance(self.costs, PullCosts) or len(board.arms) < N_SETTLED:
+        n_new = len(board.arms) - self.n_known
+        if isinstance(self.costs, PullCosts) or n_new < N_SETTLED:
             return False
         early = board.mean[: len(board.arms) // 3].max()
         return bool(board.mean.max() - early <= np.sqrt(board.noise / self.n_splits))

@@ -143,8 +143,7 @@ class Run:
         policy, source, problem = self.policy, self.source, self.plan.problem
         takes_known = self.plan.uses_time and isinstance(policy, TakesKnown)
         if known is not None and takes_known and isinstance(source, CandidateSource):
-            has_own = self.setup.space.has_own
-            self.known_first = source.start_with(known, problem, has_own=has_own)
+            self.known_first = source.start_with(known, problem, self.reward)
         stage = partial(policy.stage, self.state) if isinstance(policy, PlaysStages) else None
         self.log = RunLog(stage=stage)
 

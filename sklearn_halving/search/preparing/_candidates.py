@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ import numpy as np
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits, candidate_digest, found_params
+from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem, Pull
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Sampler, Space, Told
-from sklearn_halving.samplers._space import Choices
+from sklearn_halving.samplers._space import Choices, Opaque
 from sklearn_halving.search.preparing._space import SearchSpace, estimator_with
 
 SAMPLERS: dict[str, Callable[[], Sampler]] = {
@@ -147,9 +147,11 @@ class CandidateSource:
         return [*first, *made]
 
     def start_with(
-        self, known: KnownFits, problem: Problem, *, has_own: bool
+        self, known: KnownFits, problem: Problem, reward: Callable[[Outcome], float]
     ) -> list[tuple[Pull, FitKey]]:
-        """Put known candidates of the space before the other initial ones, but after the own one.
+        """Add known candidates of the space to the initial ones, the best first.
+
+        Half of the candidates at most, so that there are new ones.
 
         Returns
         -------
@@ -161,20 +163,26 @@ class CandidateSource:
         for each in space.dimensions:
             if isinstance(each, Choices):
                 values.setdefault(each.name, {}).update(each.by_digest)
-        initial = {candidate_digest(params): params for params in self.initial}
-        own = next(iter(initial), None) if has_own else None
-        first = {digest: p for digest, p in initial.items() if digest == own or digest in fits}
-        for digest in fits:
+        first = {candidate_digest(params): params for params in self.initial}
+        n_most = max(len(first), problem.n_arms // 2)
+        means = {
+            digest: np.mean([reward(known.outcomes[key]) for key in own.values()])
+            for digest, own in fits.items()
+        }
+        # Values of a distribution without coordinates may be outside of the space.
+        is_clear = not any(isinstance(each, Opaque) for each in space.dimensions)
+        for digest in sorted(fits, key=lambda each: -np.nan_to_num(means[each], nan=-np.inf)):
+            if len(first) >= n_most or not is_clear:
+                break
             params = found_params(known.store.params[digest], values)
             is_inside = params is not None and space.point_of(params) is not None
             if params is not None and is_inside and candidate_digest(params) == digest:
                 first.setdefault(digest, params)
-        first = dict(islice(first.items(), problem.n_arms))
-        self.initial = [*first.values(), *(p for d, p in initial.items() if d not in first)]
+        self.initial = [*first.values()]
         return [
-            (Pull(arm, level, repetition), key)
+            (Pull(arm, *place), key)
             for arm, digest in enumerate(first)
-            for level, repetition, key in fits.get(digest, ())
+            for place, key in fits.get(digest, {}).items()
         ]
 
     def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:

@@ -16,13 +16,18 @@ from sklearn_halving._content_hash import content_hash
 from sklearn_halving._typing import Estimator, RandomState
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._journal import FitKey, FitStore, Journal, JournalError, Session
+from sklearn_halving.execution._journal import FitStore, Journal, JournalError, Session
 from sklearn_halving.execution._known_fits import KnownFits
-from sklearn_halving.execution._types import EvaluationTask, Outcome, PullLimits
+from sklearn_halving.execution._types import EvaluationTask, PullLimits
 
 MAX_SHOWN = 60
-LIMIT_OF = {"timeout": "seconds", "memory": "bytes", "lost": "bytes"}
-"""The limit that may have ended a fit, by its ``outcome`` in ``history_``."""
+CONFIGURATION = (
+    "transform_output",
+    "assume_finite",
+    "enable_metadata_routing",
+    "array_api_dispatch",
+)
+"""Settings of scikit-learn that may change a score."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +61,19 @@ class Checkpoint:
             _fields(search, task),
             int(self.random_state),  # type: ignore[arg-type]
             _versions(task.estimator),
-            {"seconds": limits.seconds, "bytes": limits.memory},
         )
-        former, outcomes = self.store.sessions[-1:], dict(self.store.outcomes)
+        former = self.store.sessions[-1:]
         if former:
             self._compare(search, former[0], session)
-            outcomes = _without_ended(outcomes, former[0].limits, session.limits)
         if former != [session]:
             self.store.begin(session)
-        return KnownFits(task, self.store, outcomes)
+        cv = search.cv
+        if self.store.outcomes and getattr(cv, "shuffle", False) and cv.random_state is None:
+            warn_user(
+                f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
+                "random_state."
+            )
+        return KnownFits(task, self.store, limits)
 
     def _compare(self, search: BaseSearchCV, former: Session, session: Session) -> None:
         """Raise if a search does not fit a store; warn if versions have changed."""
@@ -80,9 +89,9 @@ class Checkpoint:
             name = f"checkpoint={str(search.checkpoint)!r}" if is_file else "warm_start=True"
             way_out = "give checkpoint another path" if is_file else "set warm_start=False"
             raise JournalError(
-                f"{name} needs the data, the estimator, the scoring and the seed of the first "
-                f"search, also in your own code that they use; these differ: "
-                f"{', '.join(differing)}. Use the former ones, or {way_out} to start anew."
+                f"{name} has fits of another search, because these differ: "
+                f"{', '.join(differing)}. Your own code that they use counts, too. Go back to the "
+                f"former ones, or {way_out} to start anew."
             )
         changed = [
             f"{name} {former.versions[name]} before, {version} now"
@@ -131,8 +140,9 @@ def _fields(search: BaseSearchCV, task: EvaluationTask) -> dict[str, str | int |
     return {
         "X": content_hash(task.X),
         "y": content_hash(task.y),
-        "params of fit": content_hash(task.fit_params, task.score_params, with_code=True),
+        "arguments of fit": content_hash(task.fit_params, task.score_params, with_code=True),
         "estimator": content_hash(task.estimator, with_code=True),
+        "configuration of scikit-learn": content_hash([task.config.get(n) for n in CONFIGURATION]),
         "scoring": _shown(search.scoring),
         "error_score": _shown(search.error_score),
     }
@@ -163,23 +173,3 @@ def _versions(estimator: Estimator) -> dict[str, str]:
     }
     known = {name: version for name, version in versions.items() if isinstance(version, str)}
     return {"python": ".".join(map(str, sys.version_info[:3]))} | known
-
-
-def _without_ended(
-    outcomes: dict[FitKey, Outcome],
-    before: dict[str, float | None],
-    now: dict[str, float | None],
-) -> dict[FitKey, Outcome]:
-    """Return outcomes without those that a limit ended, if it is larger now, or if there is none.
-
-    A fit whose process died may have needed more memory.
-    """
-    is_less = {
-        name: limit is not None and (before[name] is None or limit <= (before[name] or 0.0))
-        for name, limit in now.items()
-    }
-    return {
-        key: outcome
-        for key, outcome in outcomes.items()
-        if is_less.get(LIMIT_OF.get(outcome.kind, ""), True)
-    }

@@ -161,9 +161,9 @@ def _automatic_levels(resource: Resource, needed: int, max_level: int, factor: f
     n_eliminations = n_fitting + has_raised_rung
     if n_eliminations == 0 and max_level > 1 and resource.subsamples_rows:
         warn_user(
-            f"The smallest training fold has {max_level} rows, which are too few for a rung with "
-            f"part of the rows, at least {needed}. All candidates are therefore fitted on all "
-            "rows, and none is eliminated early."
+            f"The smallest training fold has {max_level} rows. A part of them would be fewer than "
+            f"the {needed} that a rung needs, so all candidates are fitted on all rows, and none "
+            "is eliminated early."
         )
     smallest = max(needed, round_half_up(max_level / eta**n_eliminations))
     return Levels(min(max_level, smallest), max_level, n_eliminations)

@@ -60,8 +60,8 @@ class Record:
         Time from the start to the end of the pulls in this call of `fit`.
     limit : float
         The time budget from the start on, with the refit; infinite without one.
-    is_resumed : bool
-        Whether there are outcomes of earlier calls, from a checkpoint.
+    n_known : int
+        Number of outcomes of earlier calls, which come first.
     overlap : float
         Size of a test set divided by that of a training set.
     """
@@ -78,7 +78,7 @@ class Record:
     own: int | None
     seconds: float
     limit: float
-    is_resumed: bool
+    n_known: int
     overlap: float
 
     @property
@@ -149,7 +149,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         own=_own_candidate(run, estimator),
         seconds=time.monotonic() - run.began,
         limit=run.deadline - run.began,
-        is_resumed=bool(run.log.places),
+        n_known=len(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
     )
 

@@ -152,7 +152,7 @@ class Summary:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
         seconds = results.seconds + (self.refit_time or 0.0)
         text += f"; {seconds_text(seconds)}"
-        if results.is_resumed:
+        if results.n_known:
             text += " since resumed"
         if self.refit_time is not None:
             text += f", refit {seconds_text(self.refit_time)}"
@@ -171,7 +171,7 @@ class Summary:
         return text + outlook
 
     def _outlook(self) -> str:
-        """Return when the search found its choice, and what the second half of it gained."""
+        """Return when the choice was found, and what the second half or this call gained."""
         results, board, ends = self.results, self.leaderboard, dict[int, float]()
         for outcome in results.outcomes:
             if outcome.pull.level == results.max_level:
@@ -179,25 +179,28 @@ class Summary:
                 ends.setdefault(outcome.pull.arm, end)
         is_open = results.plan.makes_candidates or results.plan.is_endless
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
-        # A resumed search was not running between its sessions.
         has_more &= len(ends) < results.plan.problem.n_arms
-        if self.row is None or results.is_resumed or not (is_open and has_more):
+        n_known = results.n_known
+        if self.row is None or n_known == len(results.outcomes) or not (is_open and has_more):
             return ""
         if len(ends) < ENOUGH_TO_SAY:
             return f"; {counted(len(ends), 'candidate')} in full, too few to judge more time"
         first = min(outcome.started for outcome in results.outcomes)
-        last, chosen = (
-            max(ends.values()) - first,
-            int(self.results.cv_results["candidate"][self.row]),
-        )
-        means = dict(zip(board["candidate"], board[results.metric], strict=True))
+        chosen = int(results.cv_results["candidate"][self.row])
         halfway = sorted(ends)[: len(ends) // 2]
-        if results.plan.uses_time or results.plan.is_endless:  # else the clock does not count
+        text, part = f"; best after {seconds_text(ends.get(chosen, first) - first)}", "last half"
+        if n_known:  # the search was not running all the time
+            text, part = "", "this call"
+            halfway = list({outcome.pull.arm for outcome in results.outcomes[:n_known]})
+        elif results.plan.uses_time or results.plan.is_endless:  # else the clock does not count
+            last = max(ends.values()) - first
             halfway = [arm for arm, end in ends.items() if end - first <= last / 2]
-        early = [means.get(arm, np.nan) for arm in halfway]
-        text = f"; best after {seconds_text(ends.get(chosen, first) - first)}"
+        means = dict(zip(board["candidate"], board[results.metric], strict=True))
+        early = [means.get(arm, np.nan) for arm in halfway if arm in ends]
         if not np.isnan(early).all():
-            text += f", last half {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
+            text += (
+                f"{',' if text else ';'} {part} {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
+            )
         return text
 
     def _gained(self) -> str:

@@ -132,7 +132,7 @@ class Progress(PullObserver):
         """Write the first lines."""
         self._write(headline(self.plan, self._at_most))
         if self.n_known:
-            self._write(f"{counted(self.n_known, 'fit')} of earlier searches are known")
+            self._write(f"{counted(self.n_known, 'fit')} of earlier searches can be used")
 
     def write_start(self, n_workers: int) -> None:
         """Write that worker processes start, which can take seconds."""
@@ -306,7 +306,8 @@ class Progress(PullObserver):
     def write_end(self, ended_by: str, chosen: str) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""
         seconds = clock_text(time.monotonic() - self.began)
-        line = f"Done: {counted(self.n_fits, 'fit')} in {seconds}"
+        used = f" ({self._n_read:,} of them from earlier searches)" if self._n_read else ""
+        line = f"Done: {counted(self.n_fits, 'fit')}{used} in {seconds}"
         if ended_by:
             line += f", stopped by {ended_by}"
         self._write(f"{line}; chosen: {chosen}" if chosen else line)

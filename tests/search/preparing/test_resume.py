@@ -141,7 +141,9 @@ def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
     data = change.pop("X", X), change.pop("Y", Y)
     estimator = change.pop("estimator", Steady())
     search = small(search_class, estimator, GRID, checkpoint=path, **change)
-    with pytest.raises(JournalError, match=rf"these differ: {name}\b.* Use the former ones"):
+    with pytest.raises(
+        JournalError, match=rf"these differ: {name}\b.* Go back to the former ones"
+    ):
         search.fit(*data)
     assert not hasattr(search, "cv_results_")
     assert path.read_bytes() == before
@@ -222,7 +224,7 @@ def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
     alone = small(search_class, Steady(), space, **{**common, "random_state": seed}, **more)
     assert found(alone.fit(X, Y)) == found(whole)
     assert found(pickle.loads(pickle.dumps(whole)).fit(X, Y)) == found(whole)
-    with pytest.raises(JournalError, match=r"warm_start=True needs .* differ: X\. Use"):
+    with pytest.raises(JournalError, match=r"warm_start=True has .* differ: X\. Your own code"):
         whole.fit(X + 1, Y)
     whole.set_params(warm_start=False).fit(X + 1, Y)
 
