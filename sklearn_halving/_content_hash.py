@@ -348,7 +348,7 @@ def _globals_read(function: types.FunctionType) -> dict[str, object]:
                 written.add(step.argval)
             elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 read.add(step.argval)
-    known = {name: function.__globals__.get(name) for name in read - written}
+    known = {name: function.__globals__.get(name) for name in sorted(read - written)}
     return {name: v for name, v in known.items() if not isinstance(v, types.ModuleType)}
 
 

@@ -16,10 +16,12 @@ import pytest
 from joblib import Memory
 from scipy import sparse
 from scipy.stats import uniform
+from sklearn import config_context
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import make_scorer, precision_score
 from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from scripts import ROOT
@@ -88,6 +90,13 @@ def users_own(name, *changes):
     return found() if isinstance(found, type) else found
 
 
+def scorer_reading(value):
+    """Return a function that reads a value of its module."""
+    namespace = {"__name__": "users_own", "VALUE": value}
+    exec(compile("def scorer(*args):\n    return VALUE", "users_own.py", "exec"), namespace)
+    return namespace["scorer"]
+
+
 def score_above(limit):
     return lambda estimator, X, y: estimator.score(X, y) > limit
 
@@ -131,6 +140,9 @@ def variants():
         KFold(3),
         KFold(4),
     )
+    with config_context(enable_metadata_routing=True):
+        yield from (StandardScaler(), StandardScaler().set_fit_request(sample_weight=True))
+    yield StandardScaler().set_output(transform="pandas")
     yield from (lambda x: x, lambda x: x + 1, make_scorer(precision_score))
     yield from (make_scorer(precision_score, pos_label=0), np.random.RandomState(0))
     yield from (np.random.RandomState(1), np.random.default_rng(0), np.random.PCG64(1))
@@ -148,11 +160,14 @@ def variants():
     ]
     yield from (scorer_of(SCORER.replace(before, after)) for before, after in changes)
     yield from (users_own("plain", *change) for change in [(), *((c,) for c in CHANGES)])
+    yield from (scorer_reading(value) for value in (1.0, np.float32(2), pd.Series([1]), (1, [2])))
+    yield from (scorer_reading(value) for value in (partial(max, 1), make_scorer(precision_score)))
     of_call = ("self.method(estimator", "-self.method(estimator")
     method = ("return self.of(score)", "return -self.of(score)")
     of_class = [(("SIGN = 1", "SIGN = 2"),), (("0.1", "0.3"),), (("0.2", "0.3"),)]
     for change in [(), (CHANGES[0],), (of_call,), (method,), *of_class]:
-        yield from (users_own("Scorer", *change), users_own("Scorer", *change).method)
+        scorer = users_own("Scorer", *change)
+        yield from (scorer, scorer.method, type(scorer))
 
 
 def test_different_contents_have_different_hashes():

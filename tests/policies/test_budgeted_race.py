@@ -162,6 +162,39 @@ def test_what_is_known_of_the_first_arms_costs_nothing_and_is_not_pulled_again()
     assert {pull.arm for pull in known + pulls} >= set(range(10)), "no arm is left out"
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_any_known_pulls_are_taken_and_none_is_asked_for_again(seed):
+    """Also if arms failed, or if all failed on a split."""
+    rng = np.random.default_rng(seed)
+    n_arms, n_splits, low = int(rng.integers(2, 15)), int(rng.integers(1, 5)), LOW * (seed % 2)
+    policy = BudgetedRace(screening_level=low or None, baseline=0 if seed % 3 else None)
+    state = policy.start(Problem(n_arms, low or TOP, TOP, n_splits))
+    broken, share = rng.random(n_splits) < 0.3, rng.choice([0, 0.2, 0.7])
+
+    def reward(pull):
+        fails = rng.random() < share or (broken[pull.repetition] and pull.level == TOP)
+        return np.nan if fails else rng.normal(pull.arm)
+
+    known = [Pull(0, TOP, 0)] + [
+        pull
+        for arm in range(n_arms)
+        for pull in [*([Pull(arm, low, 0)] if low else []), Pull(arm, TOP, n_splits - 1)]
+        if rng.random() < 0.5 and pull != (0, TOP, 0)
+    ]
+    rewards = np.array([reward(pull) for pull in known])
+    policy.tell_known(state, Pulls.of(*known), rewards, np.full(len(known), 0.1))
+    left, asked = 5.0, set(known)
+    policy.record_time(state, None, 0.0, left, 1)
+    while not policy.is_finished(state):
+        (pull,) = policy.ask(state, 1).each()
+        assert pull not in asked
+        asked.add(pull)
+        left -= 0.1
+        policy.record_time(state, pull, 0.1, left, 1)
+        policy.tell(state, Pulls.of(pull), np.array([reward(pull)]))
+    assert left > -1e-9
+
+
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
     noisy, clear = (play(60.0, share=0.6, noise=noise) for noise in (0.3, 1e-4))
     n_again = [sum(pull.repetition != 0 for pull in found.pulls) for found in (noisy, clear)]

@@ -294,7 +294,7 @@ def test_fits_that_a_limit_ended_are_made_again_with_a_larger_one(tmp_path):
 
     found = outcomes(fit_timeout=2)
     assert found == {"ok": 1, "timeout": 1}, "the other candidate is left"
-    assert outcomes(fit_timeout=2) == outcomes(fit_timeout=1) == found
+    assert outcomes(fit_timeout=2) == outcomes(fit_timeout=np.float32(1)) == found
     n_fits = len(fits_of(log))
     assert outcomes() == {"ok": 4}
     assert len(fits_of(log)) == n_fits + 3
