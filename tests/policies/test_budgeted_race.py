@@ -141,22 +141,28 @@ def test_workers_do_not_wait(n_workers):
     assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
 
 
-def test_what_is_known_of_the_first_arms_costs_nothing_and_is_not_pulled_again():
+def on_with(policy, state, known, reward, left):
+    """Play on with known pulls for some seconds; return the pulls and the seconds left."""
+    seconds = np.array([pull.level / TOP for pull in known])
+    rewards = np.array([reward(pull) for pull in known])
+    policy.tell_known(state, Pulls.of(*known), rewards, seconds)
+    policy.record_time(state, None, 0.0, left, 1)
+    pulls = []
+    while not policy.is_finished(state):
+        pulls += (asked := policy.ask(state, 1)).each()
+        left -= pulls[-1].level / TOP
+        policy.record_time(state, pulls[-1], pulls[-1].level / TOP, left, 1)
+        policy.tell(state, asked, np.array([reward(pulls[-1])]))
+    assert len({*pulls, *known}) == len(pulls) + len(known), "no pull is asked for again"
+    return pulls, left
+
+
+def test_what_is_known_of_the_first_arms_costs_nothing():
     policy, quality = timed(1, 0.0), np.random.default_rng(0).random(500)
     state = policy.start(Problem(500, LOW, TOP, 5))
     known = [Pull(arm, TOP, split) for arm in (0, 1, 3) for split in range(2)]
     known += [Pull(arm, LOW, 0) for arm in (1, 2)]
-    rewards = np.array([quality[pull.arm] for pull in known])
-    policy.tell_known(state, Pulls.of(*known), rewards, np.array([p.level / TOP for p in known]))
-    left, pulls = 20.0, []
-    policy.record_time(state, None, 0.0, left, 1)
-    while not policy.is_finished(state):
-        (pull,) = policy.ask(state, 1).each()
-        pulls.append(pull)
-        left -= pull.level / TOP
-        policy.record_time(state, pull, pull.level / TOP, left, 1)
-        policy.tell(state, Pulls.of(pull), quality[[pull.arm]])
-    assert not set(pulls) & set(known)
+    pulls, left = on_with(policy, state, known, lambda pull: quality[pull.arm], 20.0)
     assert 0 <= left < 1
     assert quality[policy.recommend(state)] >= quality[[0, 1, 3]].max()
     assert {pull.arm for pull in known + pulls} >= set(range(10)), "no arm is left out"
@@ -181,18 +187,7 @@ def test_any_known_pulls_are_taken_and_none_is_asked_for_again(seed):
         for pull in [*([Pull(arm, low, 0)] if low else []), Pull(arm, TOP, n_splits - 1)]
         if rng.random() < 0.5 and pull != (0, TOP, 0)
     ]
-    rewards = np.array([reward(pull) for pull in known])
-    policy.tell_known(state, Pulls.of(*known), rewards, np.full(len(known), 0.1))
-    left, asked = 5.0, set(known)
-    policy.record_time(state, None, 0.0, left, 1)
-    while not policy.is_finished(state):
-        (pull,) = policy.ask(state, 1).each()
-        assert pull not in asked
-        asked.add(pull)
-        left -= 0.1
-        policy.record_time(state, pull, 0.1, left, 1)
-        policy.tell(state, Pulls.of(pull), np.array([reward(pull)]))
-    assert left > -1e-9
+    on_with(policy, state, known, reward, 5.0)
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():

@@ -166,7 +166,7 @@ def test_n_candidates_limits_the_search():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_resume_repeats_the_decisions_of_the_journal(n_jobs, tmp_path):
+def test_a_resume_uses_all_fits_of_the_journal(n_jobs, tmp_path):
     path = tmp_path / "journal"
     # Workers may take a second to start.
     search = search_of(checkpoint=path, n_jobs=n_jobs, time_budget=1.0 + 2 * (n_jobs > 1))

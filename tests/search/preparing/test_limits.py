@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.linear_model import SGDClassifier
 
 from search.common import SEARCHES, Known, data, small
-from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.search._parameters import read_bytes, read_seconds
 
 SPACE = {"value": [0.1, 0.2, 0.3, 0.4]}
-LEARNERS = {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
@@ -45,16 +42,3 @@ def test_a_wrong_limit_is_refused_before_any_fit(search_class, name, tmp_path):
         with pytest.raises(ValueError, match=rf"{name} must be a positive .* got 'a lot'"):
             method(*data())
     assert not journal.exists()
-
-
-def timed(search_class=HyperbandSearchCV, space=LEARNERS, **params):
-    estimator = SGDClassifier(random_state=0)
-    return small(search_class, estimator, space, resource="fit_time", **params)
-
-
-def test_a_journal_does_not_care_how_a_time_is_written(tmp_path):
-    journal = tmp_path / "journal"
-    first = timed(checkpoint=journal, min_resources="2ms", max_resources="6ms").fit(*data())
-    again = timed(checkpoint=journal, min_resources=0.002, max_resources="0.006s", time_budget=9)
-    again.fit(*data())
-    assert set(again.history_["started"]) == set(first.history_["started"])

@@ -161,12 +161,6 @@ def test_other_versions_are_a_warning(tmp_path):
     search.fit(X, Y)  # said once
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError) as info:
-        steady(HyperbandSearchCV, tmp_path / "none" / "j").fit(X, Y)
-    assert "checkpoint must be a file" in info.value.__notes__[0]
-
-
 # ------------------------------------------------------------------------ more of a budget
 
 EXTENSIONS = [
