@@ -167,7 +167,10 @@ class Summary:
             text += "; nothing was refitted"
         outlook = self._outlook()
         if not outlook and 0.005 <= self.probability < 0.995:  # never as 0 or 1
-            text += f"; probability of being the best {self.probability:.2f}"
+            of = ""
+            if self.results.plan.has_rungs and self.results.probability is not None:
+                of = f" of {np.isfinite(self.results.probability).sum()} finalists"
+            text += f"; probability of being the best{of}: {self.probability:.2f}"
         return text + outlook
 
     def _outlook(self) -> str:
