@@ -40,10 +40,6 @@ OTHER_NAMES = {
     "param_grid": "use param_distributions, a grid or distributions",
     "n_iter": "use n_candidates, the number of different candidates",
     "AdaptiveSearchCV.n_iter": "use n_fits, for single fits: n_iter times the number of folds",
-    "first_candidates": "use initial_candidates",
-    "races": "use AdaptiveSearchCV, which races its leaders, or policy='budgeted_race'",
-    "early_splits": "use BanditSearchCV(policy=Hyperband(early_repetitions=...))",
-    "brackets_in_play": "use BanditSearchCV(policy=AsynchronousBrackets(...))",
 }
 """Parameters that have another name in a search, or in one of the searches."""
 

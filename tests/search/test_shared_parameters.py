@@ -91,9 +91,6 @@ def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
     number = "n_fits" if search_class is AdaptiveSearchCV else "n_candidates"
     with pytest.raises(TypeError, match=rf"{search_class.__name__}.*'n_iter'; use {number}"):
         search_class(SVC(), {"C": [1.0]}, n_iter=10)
-    for name, successor in [("races", "AdaptiveSearchCV"), ("first_candidates", "initial")]:
-        with pytest.raises(TypeError, match=f"'{name}'; use {successor}"):
-            search_class(SVC(), {"C": [1.0]}, **{name: 1})
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
         search_class(SVC(), {"C": [1.0]}, nonsense=10)
     assert number in signature(search_class).parameters
