@@ -109,9 +109,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         Raises
         ------
         ValueError
-            Before any fit: if the arguments are not consistent, or if ``checkpoint`` is the
-            journal of another search, in use, or damaged. After the fits: if every fit failed,
-            or if no candidate has a score with the largest resource.
+            Before any fit: if the arguments are not consistent, or if ``checkpoint`` or the fits
+            of a ``warm_start`` are those of other data or of another estimator, scorer or seed,
+            or if the file is in use or damaged. After the fits: if every fit failed, or if no
+            candidate has a score with the largest resource.
         ConnectionError
             If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.

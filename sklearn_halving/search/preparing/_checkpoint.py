@@ -21,6 +21,7 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._types import EvaluationTask, PullLimits
 
 MAX_SHOWN = 60
+"""Longer texts are compared and shown as digests."""
 CONFIGURATION = (
     "transform_output",
     "assume_finite",
@@ -109,8 +110,8 @@ class Checkpoint:
 def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
     """Open the store of a search, if it has one.
 
-    A search with a store has a number as its random state. If the user gave none, it is drawn, or
-    that of the store, so that a search that goes on draws the same candidates and splits.
+    A search with a store has a number as its random state, so that a search that goes on draws
+    the same candidates and splits. If the user gave none, it is drawn, or that of the store.
     """
     random_state, memory = search.random_state, vars(search).pop("_known", FitStore())
     if search.checkpoint is not None:
