@@ -151,7 +151,7 @@ class CandidateSource:
     ) -> list[tuple[Pull, FitKey]]:
         """Add known candidates of the space to the initial ones, the best first.
 
-        Half of the candidates at most, so that there are new ones.
+        They are half of the candidates at most, so that there are new ones, or all of a grid.
 
         Returns
         -------
@@ -164,7 +164,8 @@ class CandidateSource:
             if isinstance(each, Choices):
                 values.setdefault(each.name, {}).update(each.by_digest)
         first = {candidate_digest(params): params for params in self.initial}
-        n_most = max(len(first), problem.n_arms // 2)
+        is_whole = problem.n_arms == problem.n_available
+        n_most = problem.n_arms if is_whole else max(len(first), problem.n_arms // 2)
         means = {
             digest: np.mean([reward(known.outcomes[key]) for key in own.values()])
             for digest, own in fits.items()
