@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from sklearn_halving._typing import Parameterized, Params
 
@@ -219,8 +218,8 @@ class _Hasher:
         elif isinstance(value, Parameterized):
             params = value.get_params(deep=False)
             self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
-            own_clone = getattr(type(value), "__sklearn_clone__", None)
-            clones_itself = own_clone not in (None, BaseEstimator.__sklearn_clone__)
+            clone = getattr(type(value), "__sklearn_clone__", None)
+            clones_itself = clone is not None and clone.__module__ != "sklearn.base"
             kept = vars(value) if clones_itself else vars(value).keys() & KEPT_BY_CLONE
             self._add_all((name, vars(value)[name]) for name in sorted(kept))
             if _is_of("sklearn.frozen", "FrozenEstimator", value):  # with the fitted attributes

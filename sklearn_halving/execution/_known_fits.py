@@ -10,10 +10,12 @@ import numpy as np
 
 from sklearn_halving._content_hash import content_hash, params_digest, value_digest
 from sklearn_halving._typing import Params
+from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._journal import FitKey, FitStore, Values
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Outcome, PullLimits
 from sklearn_halving.policies._types import Problem, Pull
 from sklearn_halving.resources import TrainingSize, WholeFit
+from sklearn_halving.resources._boosters import stops_early
 
 MAX_SPLITS = 25
 """A policy is told of fits on the first splits. Others are found when it asks for them."""
@@ -39,9 +41,9 @@ class KnownFits:
     outcomes: dict[FitKey, Outcome] = field(init=False)
     """The fits that need not be made again."""
     _places: dict[FitKey, int] = field(init=False)
-    _candidates: dict[int, str] = field(default_factory=dict, init=False)
-    _fits: dict[tuple[int, int, tuple[int, ...]], str] = field(default_factory=dict, init=False)
-    _rows: dict[tuple[int, int], str] = field(default_factory=dict, init=False)
+    _candidates: dict[int, tuple[str, bool]] = field(default_factory=dict, init=False)
+    _fits: dict[tuple[object, ...], str] = field(default_factory=dict, init=False)
+    _rows: dict[tuple[object, ...], str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Number the fits in the order in which they returned."""
@@ -51,9 +53,14 @@ class KnownFits:
 
     def key(self, pull: Pull, levels: Sequence[int]) -> FitKey:
         """Return the key of a pull, whose model was trained to other levels before."""
+        task = self.task
         if pull.arm not in self._candidates:
-            self._candidates[pull.arm] = candidate_digest(self.task.candidates[pull.arm])
-        return FitKey(self._candidates[pull.arm], self._fit(pull.level, pull.repetition, levels))
+            params, stops = task.candidates[pull.arm], False
+            if task.held_out is not None:
+                stops = stops_early(arm_estimator(task, params, task.max_level), task.fit_params)
+            self._candidates[pull.arm] = candidate_digest(params), stops
+        digest, stops = self._candidates[pull.arm]
+        return FitKey(digest, self._fit(pull.level, pull.repetition, levels, stops=stops))
 
     def find(self, pull: Pull, key: FitKey) -> Outcome | None:
         """Return the known outcome of a pull, if there is one."""
@@ -99,7 +106,8 @@ class KnownFits:
         if low < top:
             paths.add((top, (low,)))
         pulls = {
-            self._fit(level, repetition, levels): (level, repetition)
+            self._fit(level, repetition, levels, stops=stops): (level, repetition)
+            for stops in {False, self.task.held_out is not None}
             for repetition in range(min(problem.max_repetitions or MAX_SPLITS, MAX_SPLITS))
             for level, levels in sorted(paths)
         }
@@ -109,25 +117,28 @@ class KnownFits:
                 found.setdefault(key.candidate, {}).setdefault(pulls[key.fit], key)
         return found
 
-    def _fit(self, level: int, repetition: int, levels: Sequence[int]) -> str:
-        """Return the digest of what decides a score, apart from the candidate."""
-        place = level, repetition, tuple(levels)
+    def _fit(self, level: int, repetition: int, levels: Sequence[int], *, stops: bool) -> str:
+        """Return the digest of what decides a score, apart from the candidate.
+
+        ``stops`` says whether its training may stop early, on rows that are held out.
+        """
+        place = level, repetition, *levels, stops
         if place not in self._fits:
             resource, amounts = self.task.resource, tuple[object, ...]()
             # Without `rescale`, the rows say all about these resources.
             if type(resource) not in (WholeFit, TrainingSize) or resource.rescale:
                 most = self.task.max_level if resource.rescale else 0
                 amounts = (resource, most, *levels, level)
-            rows = self._digest_of_rows(level, repetition)
+            rows = self._digest_of_rows(level, repetition, stops=stops)
             self._fits[place] = content_hash(rows, amounts, with_code=True)
         return self._fits[place]
 
-    def _digest_of_rows(self, level: int, repetition: int) -> str:
-        place = level if self.task.resource.subsamples_rows else 0, repetition
+    def _digest_of_rows(self, level: int, repetition: int, *, stops: bool) -> str:
+        place = level if self.task.resource.subsamples_rows else 0, repetition, stops
         if place not in self._rows:
             task, fold = self.task, self.task.splits.fold(repetition)
             rows = fold.train_rows(level)
-            held_out = () if task.held_out is None else task.held_out.cut(repetition, rows)
+            held_out = task.held_out.cut(repetition, rows) if stops and task.held_out else ()
             parts = [np.asarray(part, dtype=np.int64) for part in (rows, fold.test, *held_out)]
             self._rows[place] = content_hash(fold.digest, parts)
         return self._rows[place]

@@ -32,7 +32,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies import Pull
 
 FIELDS = {"error_score": 3, "X": "ab" * 16, "scoring": None}
-SESSION = Session(FIELDS, 5, {"numpy": "2"}, {"seconds": 1.5, "bytes": None})
+SESSION = Session(FIELDS, 5, {"numpy": "2"})
 PARAMS = {"C": 0.1, "kernel": "rbf", "model": {"digest": "ef" * 16}, "depth": None, "p": True}
 
 
@@ -209,10 +209,9 @@ FORGED = [
     '{"pull":[0,1,0]',
     '{"pull":[0,1]',
     "1",
-    '{"session":{"fields":[],"versions":{},"limits":{},"seed":1}',
-    '{"session":{"fields":{"a":[]},"versions":{},"limits":{},"seed":1}',
-    '{"session":{"fields":{},"versions":{},"limits":{"seconds":"1"},"seed":1}',
-    '{"session":{"fields":{},"versions":{},"limits":{},"seed":null}',
+    '{"session":{"fields":[],"versions":{},"seed":1}',
+    '{"session":{"fields":{"a":[]},"versions":{},"seed":1}',
+    '{"session":{"fields":{},"versions":{},"seed":null}',
     '{"journal":"sklearn_halving","format":2,"session":{}',
     "{" + WHOLE.replace('"a"', "1"),
     "{" + WHOLE.replace('"fit":"b",', ""),
@@ -232,6 +231,7 @@ FORGED = [
     "{" + WHOLE + ',"levels":3',
     "{" + WHOLE + ',"levels":[0]',
     "{" + WHOLE + ',"n_rounds":0',
+    "{" + WHOLE + ',"limit":"1"',
     '{"a":' + "[" * 100_000 + "]" * 100_000,
 ]
 

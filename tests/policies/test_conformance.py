@@ -471,7 +471,7 @@ CASES: dict[type, list[Case]] = {
     ],
     GridHalving: [
         grid_halving(24, 5, 800),
-        grid_halving(9, 4, 30, factor=3, floor=10),
+        grid_halving(9, 4, 30, factor=3, deep_floor=10),
         grid_halving(6, 5, 1),
         grid_halving(40, 3, 64, early_repetitions=1),
         grid_halving(2, 3, 9),

@@ -133,7 +133,8 @@ PLANS = st.builds(
     n_arms=st.integers(1, 200),
     factor=st.sampled_from([2, 2.5, 3, 4]),
     early_repetitions=st.integers(1, 4),
-    floor=st.sampled_from([1, 50, 200]),
+    first_floor=st.sampled_from([1, 50]),
+    deep_floor=st.sampled_from([1, 200]),
 )
 
 
@@ -170,7 +171,8 @@ def test_rungs_are_above_the_floors_and_increase(policy, problem):
     rungs = rungs_of(policy, problem)
     levels = sorted({rung.level for rung in rungs})
     assert [rung.level for rung in rungs] == sorted(rung.level for rung in rungs)
-    assert all(level >= max(problem.min_level, policy.floor) for level in levels[:-1])
+    assert all(level >= policy.deep_floor for level in levels[:-2])
+    assert all(level >= max(problem.min_level, policy.first_floor) for level in levels[:-1])
     # Two rungs share a level only where the second goes on with the splits of the first.
     for before, rung in pairwise(rungs):
         assert rung.first_repetition == (before.n_repetitions if rung.level == before.level else 0)
@@ -183,7 +185,7 @@ def test_one_or_two_arms_are_a_grid_search(n_arms):
 
 def test_what_cannot_be_halved_races_on_splits():
     race = (Round(6, 40, 2), Round(3, 40, first_repetition=2))
-    assert rungs_of(GridHalving(6, floor=50), Problem(1, 4, 40, 5)) == race
+    assert rungs_of(GridHalving(6, first_floor=50, deep_floor=200), Problem(1, 4, 40, 5)) == race
     assert rungs_of(GridHalving(3), Problem(1, 1, 1000, 5)) == (
         Round(3, 1000, 2),
         Round(2, 1000, first_repetition=2),
