@@ -20,6 +20,7 @@ from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._protocol import (
+    Believes,
     Guarantees,
     PlaysStages,
     Policy,
@@ -187,8 +188,18 @@ class Run:
 
     @property
     def best_arm(self) -> int:
-        """The arm that the policy recommends."""
-        return int(self.policy.recommend(self.state))
+        """The arm that the policy recommends.
+
+        Of arms with the same scores on common splits, a model may prefer any; the first is taken.
+        """
+        arm = int(self.policy.recommend(self.state))
+        if not isinstance(self.policy, Believes):
+            return arm
+        scores: dict[int, dict[tuple[int, ...], float]] = {arm: {}}
+        for pull, outcome in self.log.outcomes.items():
+            scores.setdefault(pull.arm, {})[pull[1:]] = self.reward(outcome)
+        best = scores[arm].items()
+        return min(a for a, own in scores.items() if a == arm or (best and best <= own.items()))
 
     @property
     def metric(self) -> str:
