@@ -13,12 +13,9 @@ from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._journal import FitKey, FitStore, Values
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Outcome, PullLimits
-from sklearn_halving.policies._types import Problem, Pull
+from sklearn_halving.policies._types import MAX_SPLITS, Problem, Pull
 from sklearn_halving.resources import TrainingSize, WholeFit
 from sklearn_halving.resources._boosters import stops_early
-
-MAX_SPLITS = 25
-"""A policy is told of fits on the first splits. Others are found when it asks for them."""
 
 
 @dataclass
@@ -97,7 +94,8 @@ class KnownFits:
     def by_candidate(self, problem: Problem) -> dict[str, dict[tuple[int, int], FitKey]]:
         """Return the keys of the fits of each candidate that a search may need.
 
-        They are those at its smallest and its largest level, by level and repetition.
+        They are those at its smallest and its largest level, by level and repetition. Those on
+        further splits are found when a policy asks for them.
         """
         if not self.outcomes:
             return {}

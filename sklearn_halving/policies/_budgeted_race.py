@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_halving._checks import Count, NotNegative
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
-from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
+from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._leaderboard import Leaderboard
@@ -47,8 +47,6 @@ N_DOUBTS = 3
 takes its place."""
 MAX_FAILED = 30
 """Give up after this many failed arms without a success."""
-MAX_SPLITS = 25
-"""Maximum number of splits of an arm, if there is no limit to them."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 NO_ARM = -1
 """Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""
+MAX_SPLITS = 25
+"""Maximum number of splits of an arm in a race, if there is no limit to them."""
 
 
 class Pull(NamedTuple):
