@@ -219,7 +219,7 @@ class BrokenSplits:
     """
 
     def __init__(self, n_problems: int) -> None:
-        self.works = np.zeros((n_problems, 0), dtype=bool)
+        self.works = np.zeros((n_problems, 1), dtype=bool)
         """Whether an arm has a reward on a split, shape (n_problems, n_splits)."""
         self.doubtful = np.zeros((3, 0), dtype=np.int64)
         """Problems, arms and splits of the failed pulls."""

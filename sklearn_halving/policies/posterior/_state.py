@@ -188,11 +188,12 @@ class PosteriorState:
     def _next_split(self, rows: IntArray, repetition: IntArray) -> IntArray:
         """Return the first repetitions, from the given ones on, whose splits may work."""
         suspects, last = self.splits.suspects(), (self.problem.max_repetitions or np.inf) - 1
-        for _ in range(suspects.shape[1]):
+        while True:
             known = np.minimum(repetition, suspects.shape[1] - 1)
             is_suspect = suspects[rows, known] & (known == repetition) & (repetition < last)
+            if not is_suspect.any():
+                return repetition
             repetition = repetition + is_suspect
-        return repetition
 
     def take_in(self, arm: IntArray, repetition: IntArray, reward: FloatArray) -> None:
         """Record one reward of each problem. An arm that fails or is infinite is eliminated.
@@ -235,7 +236,7 @@ class PosteriorState:
 
     def _learn_lost(self) -> None:
         """Learn the lowest reward of the pulls that failed, if the problem has a reward."""
-        lost, self.lost = self.lost, []
+        lost, self.lost = _without_empty(self.lost), []
         has_reward = np.isfinite(self.lowest)
         for arm, repetition in lost:
             self._learn(np.where(has_reward, arm, NO_ARM), repetition, self.lowest)
