@@ -12,7 +12,7 @@ from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
-from sklearn_halving.policies.noise._leaderboard import Leaderboard
+from sklearn_halving.policies.noise._standings import Standings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,7 +199,7 @@ def _choices(history: pd.DataFrame) -> np.ndarray:
         choices[step] = choices[step - 1]
         if step in asked:
             known = ~np.isnan(table).all(axis=1)
-            choices[step] = Leaderboard.of(arms[known], table[known]).leader
+            choices[step] = Standings.of(arms[known], table[known]).leader
     return choices
 
 

@@ -16,9 +16,9 @@ from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
-from sklearn_halving.policies.noise._leaderboard import Leaderboard
+from sklearn_halving.policies.noise._standings import Standings
 
-KEEPS = 9
+SCREENED_PER_PROMOTION = 9
 """One of this many screened arms is pulled at the largest level."""
 N_BLIND = 3
 """Arms are screened until this many have a reward at the largest level."""
@@ -128,7 +128,7 @@ class BudgetedRace(SeparateGames):
         return self.n_pulls is None
 
     def plan(self, problem: Problem) -> Plan:
-        """Return a single round of full pulls, or what a budget of time is spent on."""
+        """Return a round of full pulls, perhaps after the first arm and after screening."""
         low, window = self.screening_level, self.pulls_in_flight
         if self.n_pulls is None or low is not None:
             full = Round(problem.n_arms, problem.max_level, is_open=True)
@@ -201,8 +201,8 @@ class RaceGame:
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
         self._n_due = self._n_failed_screens = self.n_known = 0
-        self._next: Pull | None = None
-        self._leaderboard: Leaderboard | None = None
+        self._decision: Pull | None = None
+        self._standings: Standings | None = None
 
     # The protocol of a game.
 
@@ -210,8 +210,8 @@ class RaceGame:
         """Return up to ``max_pulls`` pulls."""
         pulls: list[Pull] = []
         room = min(max_pulls, self.most_in_flight - len(self.in_flight))
-        while len(pulls) < room and (pull := self._decided()) is not None:
-            self._next = None
+        while len(pulls) < room and (pull := self._next_pull()) is not None:
+            self._decision = None
             self.in_flight[pull] = None
             self.costs.open(pull, is_again=pull.arm in self.full)
             pulls.append(pull)
@@ -221,7 +221,7 @@ class RaceGame:
         """Take in the reward of a pull."""
         arm, level, split = pull
         del self.in_flight[pull]
-        self._leaderboard = None
+        self._standings = None
         is_first = arm not in self.full
         if level != self.top:
             self._take_screened(arm, reward)
@@ -253,7 +253,7 @@ class RaceGame:
     @property
     def is_finished(self) -> bool:
         """Whether no pull is in flight, and none would end in time or change anything."""
-        return not self.in_flight and self._decided() is None
+        return not self.in_flight and self._next_pull() is None
 
     def out(self) -> list[int]:
         """Return the arms that failed."""
@@ -261,9 +261,9 @@ class RaceGame:
 
     def best(self) -> int:
         """Return the leader; before any full pull, the best arm at the screening level."""
-        if self.leaderboard.leader == NO_ARM:
+        if self.standings.leader == NO_ARM:
             return next(iter(self._ranked(self.screened.keys() - self.failed)), NO_ARM)
-        return self.leaderboard.leader
+        return self.standings.leader
 
     # What was learned.
 
@@ -314,8 +314,8 @@ class RaceGame:
     def scores(self) -> Iterable[ScoresAtLevel]:
         """Yield the means at the largest level, and the rewards at the screening level."""
         failed = self.failed - self.full.keys()
-        board = self.leaderboard
-        means = dict(zip(board.arms.tolist(), board.adjusted.tolist(), strict=True))
+        standings = self.standings
+        means = dict(zip(standings.arms.tolist(), standings.adjusted.tolist(), strict=True))
         tables = [(self.top, means | dict.fromkeys(failed, np.nan))]
         if self.low is not None and len(self.full) < N_KNOWN:
             tables.append((self.low, self.screened))
@@ -325,7 +325,7 @@ class RaceGame:
 
     def ended_by(self) -> Sequence[str]:
         """Return why the race ended early."""
-        if self._fails():
+        if self._gives_up():
             return ("all of the first fits failed",)
         if not self.costs.can_end(Pull(0, self.top, 0), 0.0):  # the budget is used up
             return ()
@@ -341,35 +341,35 @@ class RaceGame:
         return self.loops[-1].stop if self.loops else 0
 
     @property
-    def leaderboard(self) -> Leaderboard:
+    def standings(self) -> Standings:
         """What the rewards at the largest level say."""
-        if self._leaderboard is None:
+        if self._standings is None:
             arms = sorted(self.full.keys() - self.failed)
             table = np.full((len(arms), self.n_splits), np.nan)
             for row, arm in zip(table, arms, strict=True):
                 row[list(self.full[arm])] = list(self.full[arm].values())
-            self._leaderboard = Leaderboard.of(np.array(arms, dtype=np.int64), table)
-        return self._leaderboard
+            self._standings = Standings.of(np.array(arms, dtype=np.int64), table)
+        return self._standings
 
     # The decisions, in the order of their priority.
 
-    def _decided(self) -> Pull | None:
-        if self._next is None and not self._fails():
+    def _next_pull(self) -> Pull | None:
+        if self._decision is None and not self._gives_up():
             rules = (
                 self._first_arm,
-                self._queued,
-                self._promoted,
-                self._promoted_although_slow,
-                self._compared_in_time,
-                self._confirming,
-                self._new,
-                self._last,
-                self._rest,
+                self._planned,
+                self._due_promotion,
+                self._late_promotion,
+                self._timely_comparison,
+                self._due_confirmation,
+                self._new_loop,
+                self._last_pulls,
+                self._missing_split,
             )
-            self._next = next((pull for rule in rules if (pull := rule()) is not None), None)
-        return self._next
+            self._decision = next((pull for rule in rules if (pull := rule()) is not None), None)
+        return self._decision
 
-    def _fails(self) -> bool:
+    def _gives_up(self) -> bool:
         """Return whether so many arms failed, and none succeeded, that the race is given up."""
         n_failed = len(self.failed.union(*self.doubtful.values()))
         return n_failed >= MAX_FAILED and not (self.full or self.screened)
@@ -378,7 +378,7 @@ class RaceGame:
         """Return a full pull of the first arm."""
         return None if self.loops else self._create(1, self.top)
 
-    def _queued(self) -> Pull | None:
+    def _planned(self) -> Pull | None:
         """Return the next pull that was planned and can end in time."""
         while self._queue:
             pull = self._queue.popleft()
@@ -389,7 +389,7 @@ class RaceGame:
             self._close(pull.arm)
         return None
 
-    def _promoted(self) -> Pull | None:
+    def _due_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if one is due."""
         pull = self._promotion() if self._n_due else None
         self._n_due = 0 if pull is None else self._n_due - 1
@@ -402,7 +402,7 @@ class RaceGame:
             self._pool.discard(pull.arm)
         return pull
 
-    def _promoted_although_slow(self) -> Pull | None:
+    def _late_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if screening is not cheap.
 
         Arms are screened before that is known if there are several workers.
@@ -412,42 +412,42 @@ class RaceGame:
         best = self._ranked(self.screened.keys() - self.failed)[0]
         return self._promotion() if best in self._pool else None
 
-    def _confirming(self) -> Pull | None:
+    def _due_confirmation(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the cost is that of new arms."""
         costs, is_due = self.costs, self.costs.again <= CONFIRMING_SHARE * self.costs.total
         if not is_due or costs.size < SMALL_BUDGET or self._room() < (costs.price or 0.0):
             return None
-        return self._confirm(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
+        return self._confirmation(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
 
-    def _new(self) -> Pull | None:
+    def _new_loop(self) -> Pull | None:
         """Create the arms of a loop and return the first pull of them."""
         if self.costs.price is None:  # the first full pull is running, or failed
             is_priced = any(pull.level == self.top for pull in self.in_flight)
             return self._create(1, self.low or self.top if is_priced else self.top)
         return None if self._is_settled() else self._loop()
 
-    def _last(self) -> Pull | None:
+    def _last_pulls(self) -> Pull | None:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None:
             return None
-        if (pull := self._compared()) is not None or self._is_settled():
+        if (pull := self._comparison()) is not None or self._is_settled():
             return pull
-        pull = self._confirm(self.n_splits, LEAST_PROBABILITY)
+        pull = self._confirmation(self.n_splits, LEAST_PROBABILITY)
         pull = pull or (self._promotion() if self.full else None)
-        return pull or self._confirm(self.n_splits, LEAST_AT_END)
+        return pull or self._confirmation(self.n_splits, LEAST_AT_END)
 
-    def _compared(self) -> Pull | None:
+    def _comparison(self) -> Pull | None:
         """Return a pull of the baseline on a split of the leader."""
-        leader, arm = self.leaderboard.leader, self.baseline
+        leader, arm = self.standings.leader, self.baseline
         if arm is None or leader in (NO_ARM, arm) or not self._n_reserved():
             return None
         splits = sorted(self.full[leader].keys() - self.full[arm].keys())
         pulls = (Pull(arm, self.top, split) for split in splits)
         return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
 
-    def _compared_in_time(self) -> Pull | None:
+    def _timely_comparison(self) -> Pull | None:
         """Return a pull of the baseline before the time is over, which cannot be kept exactly."""
-        return self._compared() if self.costs.is_late else None
+        return self._comparison() if self.costs.is_late else None
 
     def _n_reserved(self) -> int:
         """Return the number of pulls that are kept for the baseline."""
@@ -456,7 +456,7 @@ class RaceGame:
         most = int(min(self.n_splits, 1 + BASELINE_SHARE * self.costs.size))
         return max(0, most - len(self.full[self.baseline]))
 
-    def _rest(self) -> Pull | None:
+    def _missing_split(self) -> Pull | None:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
         if self.n_created < self.n_arms or self.costs.size < self.n_arms * self.n_splits:
             return None
@@ -477,7 +477,7 @@ class RaceGame:
         if n_promoted:
             self._screens.append((set(arms), n_promoted))
         self._queue.extend(Pull(arm, level, self.first) for arm in arms)
-        return self._queued()
+        return self._planned()
 
     def _close(self, arm: int) -> None:
         """Note that an arm was screened; the last one of its loop makes promotions due."""
@@ -492,9 +492,9 @@ class RaceGame:
         price = cast(float, self.costs.price)
         work, low = self._work(price), self._screening_price()
         if low is not None and len(self.full) < N_BLIND:
-            n = int(min((work - price) // low, KEEPS * self.costs.n_workers))
+            n = int(min((work - price) // low, SCREENED_PER_PROMOTION * self.costs.n_workers))
             if n >= 3:
-                return self._create(n, self.low or self.top, max(1, n // KEEPS))
+                return self._create(n, self.low or self.top, max(1, n // SCREENED_PER_PROMOTION))
         if low is not None and self.costs.are_prices_far_apart:
             n = int(work // (price + low))
             return self._create(n, self.low or self.top, n)
@@ -526,7 +526,7 @@ class RaceGame:
         share = self.costs.share
         if self.low is None or share is None or share > MAX_SCREENING_COST:
             return None
-        often_fails = self._n_failed_screens > max(KEEPS, len(self.screened))
+        often_fails = self._n_failed_screens > max(SCREENED_PER_PROMOTION, len(self.screened))
         return None if often_fails else self.costs.screening_price
 
     def _to_refit(self) -> float:
@@ -541,17 +541,17 @@ class RaceGame:
 
     # Further splits of known arms.
 
-    def _confirm(self, most: int, least: float) -> Pull | None:
+    def _confirmation(self, most: int, least: float) -> Pull | None:
         """Return a pull of the leader or of its closest rival; None if the leader is clear.
 
         ``most`` is the largest number of splits of an arm, and ``least`` the smallest probability
         that a rival is better.
         """
-        board = self.leaderboard
-        if len(board.arms) < 2:
+        standings = self.standings
+        if len(standings.arms) < 2:
             return None
         n_open = Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
-        arm = board.contender(min(most, self.n_splits), least, n_open)
+        arm = standings.next_to_confirm(min(most, self.n_splits), least, n_open)
         split = None if arm == NO_ARM else self._next_split(arm)
         pull = None if split is None else Pull(arm, self.top, split)
         return pull if pull is not None and self._can_end(pull) else None
@@ -572,9 +572,9 @@ class RaceGame:
 
     def _is_settled(self) -> bool:
         """Return whether the last two thirds of many arms gained less than the noise."""
-        board = self.leaderboard
-        n_new = len(board.arms) - self.n_known
+        standings = self.standings
+        n_new = len(standings.arms) - self.n_known
         if isinstance(self.costs, PullCosts) or n_new < N_SETTLED:
             return False
-        early = board.mean[: len(board.arms) // 3].max()
-        return bool(board.mean.max() - early <= np.sqrt(board.noise / self.n_splits))
+        early = standings.mean[: len(standings.arms) // 3].max()
+        return bool(standings.mean.max() - early <= np.sqrt(standings.noise / self.n_splits))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls, UniformAllocation
-from sklearn_halving.policies.noise._leaderboard import Leaderboard
+from sklearn_halving.policies.noise._standings import Standings
 from sklearn_halving.simulation import GaussianArms, simulate
 
 TOP, LOW = 90, 10
@@ -227,7 +227,7 @@ def test_equal_arms_count_once():
     copies = np.repeat(table[:1], 30, axis=0)
     copies[10:, 2:], copies[20:, 1:] = np.nan, np.nan
     twice = np.concatenate([table, copies])
-    alone, with_copies = (Leaderboard.of(np.arange(len(t)), t) for t in (table, twice))
+    alone, with_copies = (Standings.of(np.arange(len(t)), t) for t in (table, twice))
     assert with_copies.noise == pytest.approx(alone.noise)
     assert with_copies.mean[:10] == pytest.approx(alone.mean)
 
@@ -235,9 +235,9 @@ def test_equal_arms_count_once():
 def test_split_effects_do_not_decide():
     # The second arm was only pulled on the first split, which is an easy one. The last diverged.
     table = np.array([[7, 3, 3], [8.8, np.nan, np.nan], [9, 5, 5], [9.5, -1e30, np.nan]])
-    board = Leaderboard.of(np.arange(4), table)
-    assert board.leader == 2
-    assert board.adjusted[1] < board.adjusted[2]
+    standings = Standings.of(np.arange(4), table)
+    assert standings.leader == 2
+    assert standings.adjusted[1] < standings.adjusted[2]
 
 
 def test_an_arm_that_fails_at_the_small_level_keeps_its_full_pull():

@@ -14,7 +14,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._protocol import Believes
 from sklearn_halving.policies._types import Belief, Pull
-from sklearn_halving.policies.noise._leaderboard import has_enough_splits
+from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan

@@ -24,7 +24,7 @@ def has_enough_splits(n_splits: IntArray) -> BoolArray:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class Standings:
     """What the rewards at the largest level say about the arms.
 
     Parameters
@@ -47,8 +47,8 @@ class Leaderboard:
     noise: float
 
     @classmethod
-    def of(cls, arms: IntArray, table: FloatArray) -> Leaderboard:
-        """Return the leaderboard for rewards of shape (n_arms, n_splits)."""
+    def of(cls, arms: IntArray, table: FloatArray) -> Standings:
+        """Return the standings after rewards of shape (n_arms, n_splits)."""
         if not len(arms):
             none = np.zeros(0)
             return cls(arms, arms, none, none, none, 0.0)
@@ -81,7 +81,7 @@ class Leaderboard:
         mean = np.where(has_enough_splits(self.n_splits), self.mean, -np.inf)
         return int(self.arms[mean.argmax()])
 
-    def contender(self, most: int, least: float, n_open: dict[int, int]) -> int:
+    def next_to_confirm(self, most: int, least: float, n_open: dict[int, int]) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
 
         It is the closest rival of the arm with the largest mean, or this arm if it has no more
