@@ -31,7 +31,11 @@ from sklearn_halving.policies.bases._base_policy import (
     known_range,
     reward_width,
 )
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy, halving_widths
+from sklearn_halving.policies.bases._planned_pulls import (
+    PlannedPolicy,
+    PlannedState,
+    halving_widths,
+)
 from sklearn_halving.policies.bases._ranking import best_known, keep_best, largest_usable
 
 
@@ -44,7 +48,7 @@ class RangedPolicy(PlannedPolicy):
         """Return the planned rounds, with the range of rewards."""
         return replace(super().plan(problem), reward_range=known_range(self, problem))
 
-    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
+    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, and note which arms had one outside of the range."""
         known = known_range(self, state.problem)
         outside = is_outside(known, np.asarray(rewards)) & (pulls.arm != NO_ARM)
@@ -56,7 +60,7 @@ class RangedPolicy(PlannedPolicy):
 class LastArmPolicy(RangedPolicy):
     """Base class of policies that drop arms until one is left."""
 
-    def is_confident(self, state: Game) -> BoolArray:
+    def is_confident(self, state: PlannedState) -> BoolArray:
         """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
 
         False if several arms are left, for example because ``max_pulls`` was reached, or if a
@@ -73,7 +77,7 @@ class Race(LastArmPolicy):
     epsilon: float = 0.0
     max_pulls: int | None = None
 
-    def _radius(self, game: Game, width: float) -> FloatArray:
+    def _radius(self, state: PlannedState, width: float) -> FloatArray:
         """Return half the width of the confidence interval of each arm."""
         raise NotImplementedError
 
@@ -85,36 +89,36 @@ class Race(LastArmPolicy):
         """Return the maximum number of pulls; None if there is none."""
         return self.max_pulls
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        width = reward_width(self, game.problem)
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        width = reward_width(self, state.problem)
         if self.max_pulls is not None:
-            check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
-        n_rounds = 1 if game.n_arms == 1 else self._most_rounds(game.problem)
-        each = Round(game.n_arms, game.level, most_pulls=game.n_arms)
-        game.stages, game.most_pulls = (each,) * (n_rounds or 0), self._most_pulls(game.n_arms)
-        rows = np.arange(len(game.alive))
+            check_budget("max_pulls", self.max_pulls, state.n_arms, "to pull each arm once")
+        n_rounds = 1 if state.n_arms == 1 else self._most_rounds(state.problem)
+        each = Round(state.n_arms, state.level, most_pulls=state.n_arms)
+        state.stages, state.most_pulls = (each,) * (n_rounds or 0), self._most_pulls(state.n_arms)
+        rows = np.arange(len(state.alive))
         largest, leader = np.full(len(rows), -np.inf), np.full(len(rows), NO_ARM)
-        for game.stage in count() if n_rounds is None else range(n_rounds):
-            in_play = game.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
-            counts = game.within_budget(in_play, self.max_pulls)
+        for state.stage in count() if n_rounds is None else range(n_rounds):
+            in_play = state.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
+            counts = state.within_budget(in_play, self.max_pulls)
             if not counts.any():
                 return
             yield counts  # (1)
             with np.errstate(invalid="ignore", over="ignore"):
-                mean, radius = game.mean(), self._radius(game, width)
+                mean, radius = state.mean(), self._radius(state, width)
                 lower, upper = mean - radius, mean + radius
             # If the variance is not a number, the bounds are unknown.
-            lower = np.where(game.alive & ~np.isnan(lower), lower, -np.inf)
-            first, top = largest_usable(lower, game.alive), lower.max(axis=1)
+            lower = np.where(state.alive & ~np.isnan(lower), lower, -np.inf)
+            first, top = largest_usable(lower, state.alive), lower.max(axis=1)
             # With a positive epsilon, the largest bound so far counts. With the current ones only,
             # arms could drop each other in a chain, in which every step costs an epsilon.
-            stands = (self.epsilon > 0) & (leader != NO_ARM) & game.alive[rows, leader]
+            stands = (self.epsilon > 0) & (leader != NO_ARM) & state.alive[rows, leader]
             stands &= largest > top
             largest, leader = np.where(stands, largest, top), np.where(stands, leader, first)
             is_worse = ~np.isnan(upper) & ~(upper > largest[:, np.newaxis] + self.epsilon)
-            is_leader = np.arange(game.n_arms) == leader[:, np.newaxis]  # it is never dropped
-            game.alive &= ~is_worse | is_leader  # (2)
-            game.best = best_known(game.alive, mean)
+            is_leader = np.arange(state.n_arms) == leader[:, np.newaxis]  # it is never dropped
+            state.alive &= ~is_worse | is_leader  # (2)
+            state.best = best_known(state.alive, mean)
 
 
 @dataclass(frozen=True)
@@ -132,9 +136,9 @@ class _BoundedRace(Race):
     def _most_rounds(self, problem: Problem) -> int:
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
-    def _log_term(self, game: Game) -> float:
+    def _log_term(self, state: PlannedState) -> float:
         """Return ``log(n K / delta)``, where n is the number of rounds."""
-        return log(self.n_rounds * game.n_arms / self.delta)
+        return log(self.n_rounds * state.n_arms / self.delta)
 
 
 @dataclass(frozen=True)
@@ -177,9 +181,9 @@ class HoeffdingRace(_BoundedRace):
     (array([ 30, 118, 118]), 2, True)
     """
 
-    def _radius(self, game: Game, width: float) -> FloatArray:
-        t = np.maximum(game.n_pulls, 1)
-        return width * np.sqrt(self._log_term(game) / (2 * t))
+    def _radius(self, state: PlannedState, width: float) -> FloatArray:
+        t = np.maximum(state.n_pulls, 1)
+        return width * np.sqrt(self._log_term(state) / (2 * t))
 
 
 @dataclass(frozen=True)
@@ -216,9 +220,9 @@ class BernsteinRace(_BoundedRace):
     (0.0, 740)
     """
 
-    def _radius(self, game: Game, width: float) -> FloatArray:
-        x = self._log_term(game) / np.maximum(game.n_pulls, 1)
-        return np.sqrt(2 * game.statistics.variance(ddof=0) * x) + 3 * width * x
+    def _radius(self, state: PlannedState, width: float) -> FloatArray:
+        x = self._log_term(state) / np.maximum(state.n_pulls, 1)
+        return np.sqrt(2 * state.statistics.variance(ddof=0) * x) + 3 * width * x
 
 
 @dataclass(frozen=True)
@@ -260,9 +264,9 @@ class SuccessiveElimination(Race):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _radius(self, game: Game, width: float) -> FloatArray:
-        t = np.maximum(game.n_pulls, 1).astype(np.float64)
-        return width * np.sqrt(np.log(self.c * game.n_arms * t**2 / self.delta) / t)
+    def _radius(self, state: PlannedState, width: float) -> FloatArray:
+        t = np.maximum(state.n_pulls, 1).astype(np.float64)
+        return width * np.sqrt(np.log(self.c * state.n_arms * t**2 / self.delta) / t)
 
 
 @dataclass(frozen=True)
@@ -314,18 +318,18 @@ class MedianElimination(LastArmPolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        epsilon = self.epsilon / reward_width(self, game.problem)
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        epsilon = self.epsilon / reward_width(self, state.problem)
         # A single arm is pulled once, so that it has a reward.
-        pulls_of_phase = pulls_of_phases(epsilon, self.delta, game.n_arms) or [1]
-        check_limits(game.problem, self.max_pulls, pulls_of_phase, "epsilon", self.epsilon)
-        plan = zip(halving_widths(game.n_arms) or [1], pulls_of_phase, strict=True)
-        game.most_pulls = self.max_pulls
-        game.stages = tuple(
-            Round(width, game.level, most_pulls=width * n_each) for width, n_each in plan
+        pulls_of_phase = pulls_of_phases(epsilon, self.delta, state.n_arms) or [1]
+        check_limits(state.problem, self.max_pulls, pulls_of_phase, "epsilon", self.epsilon)
+        plan = zip(halving_widths(state.n_arms) or [1], pulls_of_phase, strict=True)
+        state.most_pulls = self.max_pulls
+        state.stages = tuple(
+            Round(width, state.level, most_pulls=width * n_each) for width, n_each in plan
         )
-        halving = drop_halves(game, game.alive, pulls_of_phase, self.max_pulls)
-        for game.stage, counts in enumerate(halving):
+        halving = drop_halves(state, state.alive, pulls_of_phase, self.max_pulls)
+        for state.stage, counts in enumerate(halving):
             yield counts
 
 
@@ -350,28 +354,28 @@ def pulls_of_phases(epsilon: float, delta: float, n_arms: int) -> list[int]:
 
 
 def drop_halves(
-    game: Game, arms: BoolArray, pulls_of_phase: list[int], max_pulls: int | None
+    state: PlannedState, arms: BoolArray, pulls_of_phase: list[int], max_pulls: int | None
 ) -> Iterator[IntArray]:
     """Play median elimination (Fig. 16.6) with some arms in play, of which the array keeps one."""
     mean = np.full(arms.shape, np.nan)
     for n_each in pulls_of_phase:
-        several = (arms.sum(axis=1, keepdims=True) > 1) | (game.n_arms == 1)  # while |A| > 1
-        counts = within_limits(game, (arms & several) * n_each, max_pulls)
-        game.forget()
+        several = (arms.sum(axis=1, keepdims=True) > 1) | (state.n_arms == 1)  # while |A| > 1
+        counts = within_limits(state, (arms & several) * n_each, max_pulls)
+        state.forget()
         yield counts  # (1)
-        arms &= game.alive
-        mean = np.where(counts > 0, game.mean(), mean)
-        game.best = np.where(counts.any(axis=1), best_known(arms, mean), game.best)
-        n_kept = np.where(counts.any(axis=1), (arms.sum(axis=1) + 1) // 2, game.n_arms)
+        arms &= state.alive
+        mean = np.where(counts > 0, state.mean(), mean)
+        state.best = np.where(counts.any(axis=1), best_known(arms, mean), state.best)
+        n_kept = np.where(counts.any(axis=1), (arms.sum(axis=1) + 1) // 2, state.n_arms)
         arms &= keep_best(mean, arms, n_kept)  # (2)
 
 
-def within_limits(game: Game, counts: IntArray, max_pulls: int | None) -> IntArray:
+def within_limits(state: PlannedState, counts: IntArray, max_pulls: int | None) -> IntArray:
     """Return the counts, but 0 in problems that they end as they exceed the budget or splits."""
-    counts = np.where(game.is_stopped[:, np.newaxis], 0, counts)
-    is_within = (game.within_splits(counts) == counts).all(axis=1, keepdims=True)
-    is_within &= game.within_budget(counts, max_pulls).any(axis=1, keepdims=True)
-    game.is_stopped |= counts.any(axis=1) & ~is_within[:, 0]
+    counts = np.where(state.is_stopped[:, np.newaxis], 0, counts)
+    is_within = (state.within_splits(counts) == counts).all(axis=1, keepdims=True)
+    is_within &= state.within_budget(counts, max_pulls).any(axis=1, keepdims=True)
+    state.is_stopped |= counts.any(axis=1) & ~is_within[:, 0]
     return np.where(is_within, counts, 0)
 
 
@@ -421,28 +425,28 @@ class ExponentialGapElimination(LastArmPolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        width, game.most_pulls = reward_width(self, game.problem), self.max_pulls
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        width, state.most_pulls = reward_width(self, state.problem), self.max_pulls
         for r in count(1):
             epsilon, delta = self.initial_epsilon / 2**r, self.delta / (50 * r**3)
-            n_each = ceil(2 / epsilon**2 * log(2 / delta)) if game.n_arms > 1 else 1
+            n_each = ceil(2 / epsilon**2 * log(2 / delta)) if state.n_arms > 1 else 1
             if r == 1:
-                limits = game.problem, self.max_pulls, [n_each]
+                limits = state.problem, self.max_pulls, [n_each]
                 check_limits(*limits, "initial_epsilon", self.initial_epsilon)
-            counts = within_limits(game, game.contested() * n_each, self.max_pulls)
-            game.forget()
+            counts = within_limits(state, state.contested() * n_each, self.max_pulls)
+            state.forget()
             yield counts
             if not counts.any():
                 return
-            mean, arms = np.where(counts > 0, game.mean(), np.nan), game.alive & (counts > 0)
-            game.best = np.where(counts.any(axis=1), best_known(game.alive, mean), game.best)
+            mean, arms = np.where(counts > 0, state.mean(), np.nan), state.alive & (counts > 0)
+            state.best = np.where(counts.any(axis=1), best_known(state.alive, mean), state.best)
             n_arms = int(arms.sum(axis=1).max())
             phases = pulls_of_phases(epsilon / 2, delta, n_arms)
-            yield from drop_halves(game, arms, phases, self.max_pulls)
+            yield from drop_halves(state, arms, phases, self.max_pulls)
             reference = np.where(arms & (arms.sum(axis=1, keepdims=True) == 1), mean, -np.inf)
             limit = reference.max(axis=1, keepdims=True) - epsilon * width
-            game.alive &= ~(mean < limit)
-            game.stage = r
+            state.alive &= ~(mean < limit)
+            state.stage = r
 
 
 @dataclass(frozen=True)
@@ -517,26 +521,26 @@ class BernsteinStopping(RangedPolicy):
         check_between("epsilon", self.epsilon, "Use 0.05, for example.", low=0, high=largest)
         check_between("t1", self.t1, "Use 20, the default.", low=1, high=inf)
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        width = reward_width(self, game.problem)
-        game.most_pulls = self.max_pulls
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        width = reward_width(self, state.problem)
+        state.most_pulls = self.max_pulls
         if self.max_pulls is not None:
-            check_budget("max_pulls", self.max_pulls, game.n_arms, "to pull each arm once")
-        shape = game.alive.shape
+            check_budget("max_pulls", self.max_pulls, state.n_arms, "to pull each arm once")
+        shape = state.alive.shape
         c = 3 / (self.delta * self.t1**self.q * (1 - self.alpha**-self.q))
         lower, upper = np.zeros(shape), np.full(shape, np.inf)  # LB and UB
         t_k, t_next = self.t1, self._next_of_grid(self.t1)
-        estimate = game.extra = np.full(shape, np.nan)
-        while (counts := self._counts(game)).any():
+        estimate = state.extra = np.full(shape, np.nan)
+        while (counts := self._counts(state)).any():
             yield counts  # all t_1 pulls before the first test, then one by one
-            game.stage += 1
-            mean, t = game.mean(), int(game.n_pulls[counts > 0].max())
-            estimate = np.where(game.alive | game.has_failed, mean, estimate)
+            state.stage += 1
+            mean, t = state.mean(), int(state.n_pulls[counts > 0].max())
+            estimate = np.where(state.alive | state.has_failed, mean, estimate)
             if t >= self.t1:
                 while t >= t_next:
                     t_k, t_next = t_next, self._next_of_grid(t_next)
                 x = t_next / t**2 * log(c * t_k**self.q)
-                variance = game.statistics.squared_deviation_sum / t
+                variance = state.statistics.squared_deviation_sum / t
                 with np.errstate(invalid="ignore", over="ignore"):
                     c_t = np.sqrt(2 * variance * x) + 3 * width * x
                     lower = np.maximum(lower, np.abs(mean) - c_t)
@@ -545,17 +549,17 @@ class BernsteinStopping(RangedPolicy):
                     middle = np.sign(mean) * (low + high) / 2
                 is_additive = self.error == "additive"
                 is_precise = c_t <= self.epsilon if is_additive else low >= high
-                is_known = np.logical_and(is_precise, game.alive & (counts > 0))
+                is_known = np.logical_and(is_precise, state.alive & (counts > 0))
                 estimate = np.where(is_known, mean if is_additive else middle, estimate)
-                game.alive &= ~is_known
-            game.extra, game.best = estimate, best_known(~game.has_failed, estimate)
+                state.alive &= ~is_known
+            state.extra, state.best = estimate, best_known(~state.has_failed, estimate)
 
-    def _counts(self, game: Game) -> IntArray:
+    def _counts(self, state: PlannedState) -> IntArray:
         """Return the pulls of a round: t_1 pulls of each arm, then one of those in play."""
-        counts = game.within_splits(game.alive * (1 if game.stage else self.t1))
+        counts = state.within_splits(state.alive * (1 if state.stage else self.t1))
         if self.max_pulls is None:
             return counts
-        n_left = self.max_pulls - game.n_pulls.sum(axis=1, keepdims=True)
+        n_left = self.max_pulls - state.n_pulls.sum(axis=1, keepdims=True)
         n_arms = np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
         return np.minimum(counts, n_left // n_arms)
 
@@ -563,12 +567,12 @@ class BernsteinStopping(RangedPolicy):
         # Round first, because of products such as 22.000000000000004.
         return max(t + 1, ceil(round(self.alpha * t, 9)))
 
-    def estimate(self, state: Game) -> FloatArray:
+    def estimate(self, state: PlannedState) -> FloatArray:
         """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN for failures."""
         estimate: FloatArray = state.extra
         return estimate.reshape(*state.batch_shape, -1).copy()
 
-    def is_confident(self, state: Game) -> BoolArray:
+    def is_confident(self, state: PlannedState) -> BoolArray:
         """Return whether the means of all valid arms have the required precision; shape ``batch``.
 
         False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was

@@ -27,7 +27,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import check_budget
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -738,43 +738,46 @@ class DoublingHalving(PlannedPolicy):
         """Return the rungs of all runs as stages."""
         return replace(super().plan(problem), ranks_by="level")
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        runs = self._runs(game)
-        rungs, n_splits = [rung for run in runs for rung in run], game.problem.max_repetitions or 1
-        game.stages = tuple(rungs)
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        runs = self._runs(state)
+        rungs, n_splits = (
+            [rung for run in runs for rung in run],
+            state.problem.max_repetitions or 1,
+        )
+        state.stages = tuple(rungs)
         levels = sorted({rung.level for rung in rungs})
-        mean = np.full((len(levels), *game.alive.shape), np.nan)  # at this level or the next
-        standing = np.zeros(game.alive.shape, dtype=np.int64)  # the level of each arm
+        mean = np.full((len(levels), *state.alive.shape), np.nan)  # at this level or the next
+        standing = np.zeros(state.alive.shape, dtype=np.int64)  # the level of each arm
         is_over, has_winner = (np.zeros((len(standing), 1), dtype=bool) for _ in range(2))
         for run in runs:  # budgets B, 2B, 4B, ...
-            game.alive = np.where(is_over, game.alive, ~game.has_failed)
+            state.alive = np.where(is_over, state.alive, ~state.has_failed)
             n_kept = [rung.n_arms for rung in run[1:]] + [1]
             for rung, n_next in zip(run, n_kept, strict=True):  # Fig. 3, for k = 0, 1, ...
-                goes_up = game.alive & (standing < rung.level)
+                goes_up = state.alive & (standing < rung.level)
                 cost = np.where(goes_up, rung.level - standing, 0) + standing
                 is_over |= cost.sum(axis=1, keepdims=True) > self.budget
                 if is_over.all():
                     return
                 goes_up &= ~is_over
-                game.revives = ~is_over
-                game.enter_level(rung.level)
+                state.revives = ~is_over
+                state.enter_level(rung.level)
                 yield goes_up * n_splits
                 standing[goes_up] = rung.level
                 until = mean[: levels.index(rung.level) + 1]
-                until[...] = np.where(np.isnan(until), game.mean(), until)
-                value = np.where(game.has_failed, np.nan, until[-1])
-                kept = keep_best(value, game.alive, n_next)
-                game.alive = np.where(is_over, game.alive, kept)
+                until[...] = np.where(np.isnan(until), state.mean(), until)
+                value = np.where(state.has_failed, np.nan, until[-1])
+                kept = keep_best(value, state.alive, n_next)
+                state.alive = np.where(is_over, state.alive, kept)
                 # Recommend an arm of an incomplete run only if no winner is left.
-                stands = has_winner & ~np.take_along_axis(game.has_failed, game.best[:, None], 1)
+                stands = has_winner & ~np.take_along_axis(state.has_failed, state.best[:, None], 1)
                 decides = ~is_over & (~stands | (n_next == 1 and rung is run[-1]))
-                game.best = np.where(decides[:, 0], best_known(game.alive, value), game.best)
-                game.stage += 1
-            has_winner |= ~is_over & (game.best[:, np.newaxis] >= 0)
+                state.best = np.where(decides[:, 0], best_known(state.alive, value), state.best)
+                state.stage += 1
+            has_winner |= ~is_over & (state.best[:, np.newaxis] >= 0)
 
-    def _runs(self, game: Game) -> list[tuple[Round, ...]]:
+    def _runs(self, state: PlannedState) -> list[tuple[Round, ...]]:
         """Return the rungs of all runs whose first rung fits into the budget."""
-        n_arms, low, high = game.n_arms, game.problem.min_level, game.problem.max_level
+        n_arms, low, high = state.n_arms, state.problem.min_level, state.problem.max_level
         if n_arms == 1:  # it is pulled once
             return [(Round(1, low),)]
         # The first of the budgets n, 2n, 4n, ... that trains every arm to the smallest level

@@ -21,7 +21,7 @@ from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._planned_pulls import Game, PlannedPolicy
+from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
@@ -66,24 +66,24 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
     )
 
 
-def play_phases(game: Game, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
+def play_phases(state: PlannedState, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
     """Play the phases of Fig. 16.1, with the means over all pulls so far."""
     for phase in plan:
-        yield game.within_splits(game.contested() * phase.n_each)  # (1)
-        mean = game.mean()
-        game.best = best_known(game.alive, mean)
-        game.alive = keep_best(mean, game.alive, phase.n_kept)  # (2)
-        game.stage += 1
+        yield state.within_splits(state.contested() * phase.n_each)  # (1)
+        mean = state.mean()
+        state.best = best_known(state.alive, mean)
+        state.alive = keep_best(mean, state.alive, phase.n_kept)  # (2)
+        state.stage += 1
 
 
-def planned_phases(game: Game, n_pulls: int) -> tuple[Phase, ...]:
-    """Return the phases of a single run, which are the stages of the game."""
-    n_arms = game.n_arms
+def planned_phases(state: PlannedState, n_pulls: int) -> tuple[Phase, ...]:
+    """Return the phases of a single run, which are the stages of the state."""
+    n_arms = state.n_arms
     least = n_arms + 1 if n_arms > 1 else 1
     check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
     plan = phases(n_arms, n_pulls)
-    game.stages = tuple(phase.as_round(game.problem) for phase in plan)
-    game.most_pulls = n_pulls
+    state.stages = tuple(phase.as_round(state.problem) for phase in plan)
+    state.most_pulls = n_pulls
     return plan
 
 
@@ -125,8 +125,8 @@ class SuccessiveRejects(PlannedPolicy):
 
     n_pulls: int
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        yield from play_phases(game, planned_phases(game, self.n_pulls))
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        yield from play_phases(state, planned_phases(state, self.n_pulls))
 
 
 @dataclass(frozen=True)
@@ -164,17 +164,17 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
 
     n_pulls: int
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        n_arms = game.n_arms
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        n_arms = state.n_arms
         least = _first_run(n_arms) if n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} candidates")
         runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
-        game.stages = tuple(phase.as_round(game.problem) for run in runs for phase in run)
-        game.most_pulls = self.n_pulls
+        state.stages = tuple(phase.as_round(state.problem) for run in runs for phase in run)
+        state.most_pulls = self.n_pulls
         for run in runs:
-            game.alive = ~game.has_failed
-            game.revives = run is not runs[-1]
-            yield from play_phases(game, run)
+            state.alive = ~state.has_failed
+            state.revives = run is not runs[-1]
+            yield from play_phases(state, run)
 
 
 def _first_run(n_arms: int) -> int:
@@ -243,19 +243,19 @@ class VarianceRejects(PlannedPolicy):
     n_pulls: int
     gamma: NotNegative = 1.96
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        for phase in planned_phases(game, self.n_pulls):
-            in_play, statistics = game.contested(), game.statistics
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        for phase in planned_phases(state, self.n_pulls):
+            in_play, statistics = state.contested(), state.statistics
             budget = phase.n_each * in_play.sum(axis=1)
-            variance, known = statistics.variance(), in_play & (game.n_pulls >= N_FOR_VARIANCE)
+            variance, known = statistics.variance(), in_play & (state.n_pulls >= N_FOR_VARIANCE)
             variance = np.where(known & np.isfinite(variance), variance, 0.0)
             # Weights are equal if a variance is unknown, or if no variance is positive.
             is_known = (known | ~in_play).all(axis=1, keepdims=True)
             weight = positive_weights(np.where(is_known, variance, 1.0), in_play)
-            yield greedy_counts(weight, game.n_pulls, budget, game.problem.max_repetitions)
-            mean, error = game.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
+            yield greedy_counts(weight, state.n_pulls, budget, state.problem.max_repetitions)
+            mean, error = state.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
             with np.errstate(invalid="ignore"):
                 upper = mean + self.gamma * np.sqrt(np.where(np.isfinite(error), error, 0.0))
-            game.alive = keep_best(upper, game.alive, phase.n_kept)
-            game.best = best_known(game.alive, mean)
-            game.stage += 1
+            state.alive = keep_best(upper, state.alive, phase.n_kept)
+            state.best = best_known(state.alive, mean)
+            state.stage += 1

@@ -21,8 +21,8 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     positive_weights,
 )
 from sklearn_halving.policies.bases._planned_pulls import (
-    Game,
     PlannedPolicy,
+    PlannedState,
     halving_widths,
     in_plans,
 )
@@ -88,22 +88,22 @@ class LikelihoodAllocation:
             widths = [self.n_arms] * len(widths)
         return list(zip(widths, plans, strict=True))
 
-    def counts(self, game: Game, n: int, n_contenders: int) -> IntArray:
+    def counts(self, state: PlannedState, n: int, n_contenders: int) -> IntArray:
         """Return the number of pulls of each arm in a plan after the first."""
-        in_play, n_pulls = game.contested(), game.statistics.n_pulls
-        limit = game.problem.max_repetitions
+        in_play, n_pulls = state.contested(), state.statistics.n_pulls
+        limit = state.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates = estimate_arms(game)
+        estimates = estimate_arms(state)
         is_few = self.common_splits and self.n_arms <= FEW_ARMS
         shrinkage = 1.0 if is_few else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(estimates, game.alive, shrinkage)
-        likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
+        variance = shrunk_variances(estimates, state.alive, shrinkage)
+        likelihood = likelihood_of_leading(estimates, variance, n_pulls, state.alive, shrinkage)
         if self._even_share() > 0:
             leader = keep_best(likelihood, in_play, 1)
-            likelihood[_is_wild(estimates, game.alive) & ~leader] *= LIKELIHOOD_OF_WILD
+            likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
         # Without noise, all arms but the leader have a likelihood of 0: the best means are next.
-        top = np.where(game.alive, estimates.mean, -np.inf).max(axis=1, keepdims=True)
+        top = np.where(state.alive, estimates.mean, -np.inf).max(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             rank: FloatArray = np.where(likelihood > 0, likelihood, estimates.mean - top)
         contenders = keep_best(rank, in_play, n_contenders)
@@ -185,14 +185,14 @@ class UniformAllocation(PlannedPolicy):
 
     n_pulls: int
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        n_arms = game.n_arms
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        n_arms = state.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} candidates once")
-        n_each = game.within_splits(np.full(game.alive.shape, self.n_pulls // n_arms))
-        game.stages = (Round(n_arms, game.level, most_pulls=n_arms * int(n_each.min())),)
-        game.most_pulls = self.n_pulls
+        n_each = state.within_splits(np.full(state.alive.shape, self.n_pulls // n_arms))
+        state.stages = (Round(n_arms, state.level, most_pulls=n_arms * int(n_each.min())),)
+        state.most_pulls = self.n_pulls
         yield n_each
-        game.best = best_alive(game.alive, game.mean())
+        state.best = best_alive(state.alive, state.mean())
 
 
 @dataclass(frozen=True)
@@ -321,51 +321,51 @@ class VarianceHalving(PlannedPolicy):
         halves = self.allocation != "likelihood"
         return replace(super().plan(problem), ranks_by="stage" if halves else "score")
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
         """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
-        known = self._check(game)
-        stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
-        game.most_pulls = self.n_pulls
-        game.stages = tuple(
-            Round(width, game.level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
+        known = self._check(state)
+        stages, halves = self._stages(state.n_arms), self.allocation != "likelihood"
+        state.most_pulls = self.n_pulls
+        state.stages = tuple(
+            Round(width, state.level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
             for width, plans in stages
         )
         n_left = sum(len(plans) for _, plans in stages)
-        for game.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
+        for state.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
             if not self.keep_pulls:
-                game.forget()
+                state.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                counts = self._counts(game, known, width, n_pulls, is_even)  # lines 6 to 8
-                yield game.within_splits(counts)
+                counts = self._counts(state, known, width, n_pulls, is_even)  # lines 6 to 8
+                yield state.within_splits(counts)
                 n_left -= 1
                 is_end = i == len(plans) if halves else not n_left
-                mean = estimate_arms(game).mean if is_end else game.mean()
-                best = best_alive(game.alive, mean)
+                mean = estimate_arms(state).mean if is_end else state.mean()
+                best = best_alive(state.alive, mean)
                 # A single survivor is not pulled again and stays the best, as does a leader after
                 # a stop.
-                alone = (best == NO_ARM) & game.alive.any(axis=1)
-                game.best = np.where(alone | game.is_stopped, game.best, best)
+                alone = (best == NO_ARM) & state.alive.any(axis=1)
+                state.best = np.where(alone | state.is_stopped, state.best, best)
                 if halves and is_end:  # lines 9 to 12
-                    goes_on = ~game.is_stopped[:, np.newaxis]
-                    kept = keep_best(mean, game.alive, (width + 1) // 2)
-                    game.alive = np.where(goes_on, kept, game.alive)
+                    goes_on = ~state.is_stopped[:, np.newaxis]
+                    kept = keep_best(mean, state.alive, (width + 1) // 2)
+                    state.alive = np.where(goes_on, kept, state.alive)
                 if n_left:
-                    self._stop_early(game, known)
-                if game.is_stopped.all():
+                    self._stop_early(state, known)
+                if state.is_stopped.all():
                     return
 
-    def _check(self, game: Game) -> FloatArray | None:
+    def _check(self, state: PlannedState) -> FloatArray | None:
         """Return the known variances, or raise if the parameters do not suit the problem."""
-        n_arms, n_splits = game.n_arms, game.problem.max_repetitions
+        n_arms, n_splits = state.n_arms, state.problem.max_repetitions
         why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
         if self.common_splits and self.keep_pulls:
-            game.table = np.empty((*game.alive.shape, 0))
+            state.table = np.empty((*state.alive.shape, 0))
         if self.reward_variances is None:
             return None
-        return checked_variances(self.reward_variances, n_arms, game.batch_shape)
+        return checked_variances(self.reward_variances, n_arms, state.batch_shape)
 
     def _stages(self, n_arms: int) -> list[tuple[int, list[tuple[int, bool]]]]:
         """Return the number of arms in play in each stage, and its plans.
@@ -394,19 +394,19 @@ class VarianceHalving(PlannedPolicy):
         return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
 
     def _counts(
-        self, game: Game, known: FloatArray | None, width: int, n: int, is_even: bool
+        self, state: PlannedState, known: FloatArray | None, width: int, n: int, is_even: bool
     ) -> IntArray:
         """Return how ``n`` pulls are allocated to the arms in play."""
-        in_play, n_pulls = game.contested(), game.statistics.n_pulls
-        budget, limit = np.full(len(in_play), n), game.problem.max_repetitions
+        in_play, n_pulls = state.contested(), state.statistics.n_pulls
+        budget, limit = np.full(len(in_play), n), state.problem.max_repetitions
         if is_even or self.allocation == "uniform":  # Algorithm 2
             return greedy_counts(in_play.astype(np.float64), n_pulls, budget, limit)
         if known is not None:  # Algorithm 3, line 4
             return greedy_counts(positive_weights(known, in_play), n_pulls, budget, limit)
         if self.allocation == "likelihood":
-            return self._by_likelihood(game.n_arms).counts(game, n, width)
+            return self._by_likelihood(state.n_arms).counts(state, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(estimate_arms(game), game.alive, shrinkage)
+        variance = shrunk_variances(estimate_arms(state), state.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         if self.allocation == "ucb" and limit is None:
             n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
@@ -415,18 +415,18 @@ class VarianceHalving(PlannedPolicy):
             return counts + greedy_counts(weight * ~is_ready, n_pulls, budget, limit)
         return greedy_counts(weight, n_pulls, budget, limit)
 
-    def _stop_early(self, game: Game, known: FloatArray | None) -> None:
+    def _stop_early(self, state: PlannedState, known: FloatArray | None) -> None:
         """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
         if self.stop_probability is None and self.tolerance is None:
             return
-        overlap = game.problem.overlap if self.overlap is None else self.overlap
-        mean, error, ready = errors_in_play(game, known, overlap)
-        leader = best_alive(game.alive, mean)
+        overlap = state.problem.overlap if self.overlap is None else self.overlap
+        mean, error, ready = errors_in_play(state, known, overlap)
+        leader = best_alive(state.alive, mean)
         for i in np.flatnonzero(ready):
             if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
-                game.is_stopped[i], game.best[i] = True, leader[i]
+                state.is_stopped[i], state.best[i] = True, leader[i]
 
-    def ended_by(self, state: Game) -> Sequence[str]:
+    def ended_by(self, state: PlannedState) -> Sequence[str]:
         """Return the stopping rules in use if one of them ended the play, else nothing."""
         rules = {"stop_probability": self.stop_probability, "tolerance": self.tolerance}
         is_stopped = state.is_stopped.all()

@@ -42,7 +42,7 @@ def in_plans(n_even: int, n_adaptive: int, n_plans: int) -> list[tuple[int, bool
     return [size for size in sizes if size[0]]
 
 
-class Batch:
+class PullBlock:
     """The pulls before the next decision, sorted by arm in each row.
 
     Parameters
@@ -77,7 +77,7 @@ class Batch:
         np.put_along_axis(self.rewards, column, rewards, axis=1)
 
 
-class Game:
+class PlannedState:
     """What the loop of a policy knows of its problems, and what it decides about them."""
 
     def __init__(self, problem: Problem, batch_shape: Shape) -> None:
@@ -102,7 +102,7 @@ class Game:
         self.table: FloatArray | None = None
         # What a policy needs outside of its loop
         self.extra: Any = None
-        self.batch: Batch | None = None
+        self.block: PullBlock | None = None
         self.batches: Iterator[IntArray] = iter(())
         self.enter_level(problem.max_level)
 
@@ -148,17 +148,17 @@ class Game:
         if self.table is not None:
             self.table = self.table[..., :0]
 
-    def take_in(self, batch: Batch) -> None:
-        """Add the rewards of a batch to the statistics, and drop arms that failed."""
-        problem, column = np.nonzero(batch.arm != NO_ARM)
-        arm, repetition = batch.arm[problem, column], batch.repetition[problem, column]
-        rewards = batch.rewards[problem, column]
+    def take_in(self, block: PullBlock) -> None:
+        """Add the rewards of a block to the statistics, and drop arms that failed."""
+        problem, column = np.nonzero(block.arm != NO_ARM)
+        arm, repetition = block.arm[problem, column], block.repetition[problem, column]
+        rewards = block.rewards[problem, column]
         failed = self.splits.take_in(problem, arm, repetition, rewards)
         self.has_failed[failed[0], failed[1]] = True
-        counts, is_known = batch.counts.copy(), ~np.isnan(rewards)
+        counts, is_known = block.counts.copy(), ~np.isnan(rewards)
         np.subtract.at(counts, (problem[~is_known], arm[~is_known]), 1)
         self.statistics.add(counts, rewards[is_known])
-        self.n_pulls = self.n_pulls + batch.counts
+        self.n_pulls = self.n_pulls + block.counts
         self.has_reward |= counts > 0
         self.statistics.reward_sum[self.has_failed] = np.nan
         self.alive &= ~self.has_failed
@@ -174,12 +174,12 @@ class PlannedPolicy(BasePolicy):
 
     order_free: ClassVar[bool] = True
 
-    def _play(self, game: Game) -> Iterator[IntArray]:
-        """Yield the number of pulls of each arm, drop arms, and set ``game.best``.
+    def _play(self, state: PlannedState) -> Iterator[IntArray]:
+        """Yield the number of pulls of each arm, drop arms, and set ``state.best``.
 
-        When the loop continues, the rewards of these pulls are in ``game.statistics``. A plan
-        without pulls is skipped. Before the first plan, the loop sets ``game.stages`` and
-        ``game.most_pulls`` if they are known, and raises an error if the parameters do not suit
+        When the loop continues, the rewards of these pulls are in ``state.statistics``. A plan
+        without pulls is skipped. Before the first plan, the loop sets ``state.stages`` and
+        ``state.most_pulls`` if they are known, and raises an error if the parameters do not suit
         the problem.
         """
         raise NotImplementedError
@@ -189,66 +189,68 @@ class PlannedPolicy(BasePolicy):
 
         Raises the same errors as `start` if the parameters do not suit the problem.
         """
-        game = Game(problem, ())
-        next(self._play(game), None)
-        if not game.stages:
-            return open_plan(problem, game.most_pulls)
-        return Plan((Bracket(None, game.stages),), game.most_pulls, is_exact=False)
+        state = PlannedState(problem, ())
+        next(self._play(state), None)
+        if not state.stages:
+            return open_plan(problem, state.most_pulls)
+        return Plan((Bracket(None, state.stages),), state.most_pulls, is_exact=False)
 
-    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Game:
+    def start(
+        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
+    ) -> PlannedState:
         """Return the state before the first pull. The policy is deterministic; no seed is used."""
-        game = Game(problem, batch_shape)
-        game.batches = self._play(game)
-        self._open_plan(game)
-        return game
+        state = PlannedState(problem, batch_shape)
+        state.batches = self._play(state)
+        self._open_plan(state)
+        return state
 
-    def _open_plan(self, game: Game) -> None:
+    def _open_plan(self, state: PlannedState) -> None:
         """Run the loop to its next plan with pulls, if there is one."""
-        for counts in game.batches:
-            game.batch = Batch(counts, game.n_pulls)
-            if game.batch.rewards.size:
+        for counts in state.batches:
+            state.block = PullBlock(counts, state.n_pulls)
+            if state.block.rewards.size:
                 return
-        game.batch, game.revives = None, False
+        state.block, state.revives = None, False
 
-    def ask(self, state: Game, max_pulls: int) -> Pulls:
+    def ask(self, state: PlannedState, max_pulls: int) -> Pulls:
         """Return up to ``max_pulls`` pulls of the plan, all at the level of the stage."""
         arm = repetition = np.empty((len(state.alive), 0), dtype=np.int64)
-        if (batch := state.batch) is not None:
-            asked = slice(batch.n_asked, batch.n_asked + max(max_pulls, 0))
-            arm, repetition = batch.arm[:, asked], batch.repetition[:, asked]
-            batch.n_asked += arm.shape[1]
+        if (block := state.block) is not None:
+            asked = slice(block.n_asked, block.n_asked + max(max_pulls, 0))
+            arm, repetition = block.arm[:, asked], block.repetition[:, asked]
+            block.n_asked += arm.shape[1]
         shape = (*state.batch_shape, arm.shape[1])
         level = np.broadcast_to(np.int64(state.level), shape)
         return Pulls(arm.reshape(shape), level, repetition.reshape(shape))
 
-    def tell(self, state: Game, pulls: Pulls, rewards: FloatArray) -> None:
+    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, and go on to the next plan if this one is complete."""
-        batch = state.batch
-        if batch is None or not len(pulls):
+        block = state.block
+        if block is None or not len(pulls):
             return
         shape = len(state.alive), len(pulls)
         told = np.asarray(rewards, dtype=np.float64).reshape(shape)
-        batch.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
-        if batch.n_told == batch.rewards.shape[1]:
+        block.store(pulls.arm.reshape(shape), pulls.repetition.reshape(shape), told)
+        if block.n_told == block.rewards.shape[1]:
             with np.errstate(over="ignore", invalid="ignore"):  # rewards may be near 1e300
-                state.take_in(batch)
+                state.take_in(block)
                 self._open_plan(state)
 
-    def is_finished(self, state: Game) -> bool:
+    def is_finished(self, state: PlannedState) -> bool:
         """Return whether all plans are complete."""
-        return state.batch is None
+        return state.block is None
 
-    def is_alive(self, state: Game) -> BoolArray:
+    def is_alive(self, state: PlannedState) -> BoolArray:
         """Return which arms may still be pulled. At the end, these are the remaining arms."""
         alive = np.where(state.revives, ~state.has_failed, state.alive)
         return alive.reshape(*state.batch_shape, -1)
 
-    def recommend(self, state: Game) -> IntArray:
+    def recommend(self, state: PlannedState) -> IntArray:
         """Return the arm with the best estimate; ``NO_ARM`` if no arm has a reward."""
         rows, n_pulls = np.arange(len(state.best)), state.n_pulls.sum(axis=1)
         is_known = state.has_reward[rows, state.best] | (n_pulls == 0)
         return np.where(is_known, state.best, NO_ARM).reshape(state.batch_shape)
 
-    def stage(self, state: Game, pull: Pull) -> int:
+    def stage(self, state: PlannedState, pull: Pull) -> int:
         """Return the stage of a pull that has just returned, counted from 0."""
         return state.stage

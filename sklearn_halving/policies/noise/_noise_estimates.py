@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._planned_pulls import Game
+from sklearn_halving.policies.bases._planned_pulls import PlannedState
 from sklearn_halving.policies.bases._ranking import best_alive
 
 WILD = 1e3
@@ -194,14 +194,14 @@ QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(game: Game) -> Estimates:
+def estimate_arms(state: PlannedState) -> Estimates:
     """Return the estimates of the arms in play, by the additive model if they share splits."""
-    statistics, table = game.statistics, game.table
+    statistics, table = state.statistics, state.table
     mean, squares = statistics.mean(), statistics.squared_deviation_sum
     plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
     if table is not None:
         # Arms whose squares may overflow are compared by their means.
-        usable = game.alive & np.isfinite(mean) & (squares < HUGE)
+        usable = state.alive & np.isfinite(mean) & (squares < HUGE)
         fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
         both = zip(fit, plain, strict=True)
         plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
@@ -292,15 +292,15 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
 
 def errors_in_play(
-    game: Game, known: FloatArray | None, overlap: float
+    state: PlannedState, known: FloatArray | None, overlap: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return means and standard errors of the arms in play, and which problems are ready.
 
     The means of other arms are NaN. ``known`` are known variances, which are not estimated.
     """
-    alive, n_pulls = game.alive, game.statistics.n_pulls
-    estimates = estimate_arms(game)
-    ready = (alive.sum(axis=1) > 1) & ~game.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
+    alive, n_pulls = state.alive, state.statistics.n_pulls
+    estimates = estimate_arms(state)
+    ready = (alive.sum(axis=1) > 1) & ~state.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
     variance = known
     if variance is None:
         variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
@@ -309,8 +309,8 @@ def errors_in_play(
     if known is None:
         n_alive = alive.sum(axis=1, keepdims=True)
         error = error * tail_factor(estimates.freedom, n_alive)
-    if game.problem.max_repetitions is not None:  # means over all splits are exact
-        error[n_pulls >= game.problem.max_repetitions] = 0.0
+    if state.problem.max_repetitions is not None:  # means over all splits are exact
+        error[n_pulls >= state.problem.max_repetitions] = 0.0
     return np.where(alive, estimates.mean, np.nan), error, ready
 
 
