@@ -41,8 +41,8 @@ class Round:
     n_repetitions : int or None, default=None
         Number of splits on which each arm is compared, counted from the first; None means all.
     first_repetition : int, default=0
-        Number of these splits on which the previous round has already pulled the arms at the same
-        level.
+        The first of these splits that is new. On those before it, the previous round has pulled
+        the arms at the same level.
     most_pulls : int or None, default=None
         Maximum number of pulls of all arms together. None is one of each arm on each split.
     is_open : bool, default=False

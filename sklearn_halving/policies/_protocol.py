@@ -119,7 +119,7 @@ class UsesTime(Protocol):
 
     @property
     def uses_time(self) -> bool:
-        """Whether it does. Its pulls are then told in the order in which they return."""
+        """Whether the budget is a time. Pulls are then told in the order in which they return."""
 
     def record_time(
         self, state: Any, pull: Pull | None, seconds: float, left: float, n_workers: int
@@ -163,7 +163,7 @@ class PlaysLevels(Protocol):
 
     @property
     def plays_levels(self) -> bool:
-        """Whether it does."""
+        """Whether some pulls are below the largest level."""
 
     @property
     def factor(self) -> float:

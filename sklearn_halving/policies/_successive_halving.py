@@ -196,7 +196,7 @@ class BracketPlay:
                 self._judge(rung.groups.popleft())
                 self._fill(place + 1)
             if self._is_complete(place):
-                if rung.leader is None:  # it decides nothing
+                if rung.leader is None:  # nothing to compare: the first arms go on
                     rung.waiting = [(0.0, 0, arm) for arm in sorted(rung.means)]
                 self._fill(place + 1)
                 out = [arm for arm in rung.means if self._group_of[arm].rung is rung]
@@ -246,7 +246,7 @@ def promotion_keys(
 
     The arms with the largest means are promoted. Of equal arms, the first one goes first, as it
     would win a grid search, and then those with the smaller numbers in ``tie_break``, so that a
-    tie on little data does not favour one end of a grid. Another rule changes only this function.
+    tie on little data does not favour one end of a grid.
 
     Parameters
     ----------

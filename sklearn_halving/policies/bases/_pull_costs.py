@@ -35,7 +35,7 @@ class PullCosts:
     refit_cost = 0.0
     n_workers = 1
     is_late = False
-    """The pulls for the baseline are known exactly, and come last."""
+    """Always False: the pulls that are kept for the baseline come last."""
     are_prices_far_apart = False
 
     @property
@@ -177,9 +177,9 @@ class TimeCosts:
 
     @property
     def are_prices_far_apart(self) -> bool:
-        """Whether an arm may be so dear that it does not end in time.
+        """Whether an arm may be so expensive that it does not end in time.
 
-        That is so if one that costs twice as much as the dearest so far would not.
+        That is so if one that costs twice as much as the most expensive so far would not.
         """
         share = self.share or 1.0
         prices = {arm: low / share for arm, low in self.screening.items()} | self.first
