@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,7 +16,7 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.resources import Resource, WholeFit, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
+from sklearn_halving.search._parameters import Inputs
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
@@ -208,12 +208,6 @@ class AdaptiveSearchCV(BaseSearch):
     2             3         1437      15
     """
 
-    _parameter_constraints: ClassVar[dict[str, object]] = (
-        SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
-        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
-    )
-
     def __init__(
         self,
         estimator: t.Estimator,
@@ -243,12 +237,6 @@ class AdaptiveSearchCV(BaseSearch):
         pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         self._set_parameters(locals())
-
-    sampler: Any
-    n_fits: int | None
-    n_fits_left_: int | None
-    fits_in_flight: int | None
-    min_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)

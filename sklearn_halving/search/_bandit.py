@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,13 +20,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import (
-    AMOUNT,
-    COUNT,
-    Inputs,
-    Reward,
-    SharedParameters,
-)
+from sklearn_halving.search._parameters import Inputs, Reward, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._numbers import (
     MOST_CANDIDATES,
@@ -241,14 +235,6 @@ class BanditSearchCV(BaseSearch):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, object]] = (
-        SharedParameters._parameter_constraints
-        | {"policy": "no_validation", "sampler": "no_validation", "n_fits": [COUNT, None]}
-        | {"min_resources": AMOUNT}
-    )
-
-    n_fits_left_: int | None
-
     def __init__(
         self,
         estimator: t.Estimator,
@@ -279,9 +265,6 @@ class BanditSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     policy: Any
-    n_fits: int | None
-    sampler: Any
-    min_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         check_policy_or_name(self.policy)

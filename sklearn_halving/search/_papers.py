@@ -21,13 +21,7 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
-from sklearn_halving.search._parameters import (
-    AMOUNT,
-    COUNT,
-    POSITIVE,
-    Inputs,
-    SharedParameters,
-)
+from sklearn_halving.search._parameters import COUNT, POSITIVE, Inputs, SharedParameters
 from sklearn_halving.search.preparing._candidates import check_candidates
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
@@ -234,7 +228,6 @@ class HyperbandSearchCV(BaseSearch):
         SharedParameters._parameter_constraints
         | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
         | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
-        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
     )
 
     def __init__(
@@ -270,7 +263,6 @@ class HyperbandSearchCV(BaseSearch):
     n_loops: int | None
     brackets: str | Sequence[int] | None
     factor: float | None
-    min_resources: float | str | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
@@ -509,13 +501,10 @@ class VarianceHalvingSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None]}
         | {"allocation": [StrOptions({*get_args(Allocation)})]}
         | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
         | {"tolerance": [POSITIVE, None]}
     )
-
-    n_fits_left_: int | None
 
     def __init__(
         self,
@@ -546,7 +535,6 @@ class VarianceHalvingSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_fits: int | None
     allocation: Allocation
     stop_probability: float | None
     tolerance: float | None
@@ -754,13 +742,10 @@ class BayesGapSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None]}
         | {"kernel": [StrOptions({*get_args(KernelName)})]}
         | {"acquisition": [StrOptions({*get_args(Acquisition)})]}
         | {"beta": [StrOptions({*get_args(BetaRule)}), POSITIVE]}
     )
-
-    n_fits_left_: int | None
 
     def __init__(
         self,
@@ -792,11 +777,9 @@ class BayesGapSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_fits: int | None
     kernel: KernelName
     acquisition: Acquisition
     beta: float | BetaRule
-    fits_in_flight: int | None
 
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)

@@ -45,19 +45,22 @@ OTHER_NAMES = {
 
 
 class SharedParameters:
-    """Parameters and attributes of every search."""
+    """Parameters and attributes of every search, and those that some of them share."""
 
+    # What has no constraint here is checked where it is read.
     _parameter_constraints: ClassVar[dict[str, object]] = BaseSearchCV._parameter_constraints | {
-        "param_distributions": "no_validation",  # checked by `SearchSpace`
         "initial_candidates": [list, tuple, None],
         "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
+        "warm_start": ["boolean"],
         "time_budget": AMOUNT,
         "fit_timeout": AMOUNT,
         "memory_limit": [COUNT, str, None],
-        "resource": "no_validation",  # checked by `resolve_resource`
         "n_candidates": [COUNT, None],
+        "n_fits": [COUNT, None],
+        "fits_in_flight": [COUNT, None],
+        "min_resources": AMOUNT,
         "max_resources": AMOUNT,
     }
 
@@ -72,7 +75,11 @@ class SharedParameters:
     verbose: int
     initial_candidates: Any
     n_candidates: int | None
+    n_fits: int | None
+    fits_in_flight: int | None
+    sampler: Any
     resource: str | Resource | None
+    min_resources: float | str | None
     max_resources: float | str | None
     checkpoint: t.FilePath | None
     warm_start: bool = False
@@ -91,6 +98,7 @@ class SharedParameters:
     scorer_: t.Scorer | dict[str, t.Scorer]
     n_splits_: int
     n_fits_: int
+    n_fits_left_: int | None
     full_fits_: float
     n_resources_spent_: float
     stopped_by_: str
