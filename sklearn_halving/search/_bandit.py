@@ -28,13 +28,14 @@ from sklearn_halving.search.preparing._numbers import (
     check_splits,
     choose_levels,
     count_candidates,
+    count_drawn,
     count_fits,
     full_level,
     optional_resource,
 )
 from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
-from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
+from sklearn_halving.search.preparing._splits import search_splits
 
 Factory = Callable[[int, int, int, "int | None"], Policy]
 """Makes a policy from the numbers of candidates, fits and parameters, and of splits, or None."""
@@ -287,19 +288,19 @@ class BanditSearchCV(BaseSearch):
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
-        is_lazy = grows or creates_points
-        make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
-        splits = make_splits(self, inputs, resource)
-        levels = full_level(self, resource, splits)
+        is_stream = not (has_levels or grows or creates_points)
+        splits = search_splits(self, inputs, resource, is_stream=is_stream)
         if has_levels:
             levels = choose_levels(self, resource, splits, self.policy.factor)
-        n_arms = self._count(space, grows=grows, creates_points=creates_points)
-        n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
-        if grows:
-            n_most = n_fits
-            if not isinstance(self.policy, str):  # it has a budget of its own
-                n_most = self.policy.plan(Problem(n_arms)).max_pulls or n_arms
-            n_arms = min(n_arms, n_most)
+        else:
+            levels = full_level(self, resource, splits)
+        if grows or creates_points:
+            n_fits = count_fits(self, N_OF_DISTRIBUTIONS, splits)
+            n_arms = self._count_most(space, n_fits) if grows else 1
+        else:
+            n_drawn = count_drawn(self.n_fits, lambda n_arms: n_arms)
+            n_arms = count_candidates(self, space, n_drawn)
+            n_fits = count_fits(self, n_arms, splits)
         sampler = resolve_sampler(self.sampler) if grows else None
         known = range_of_steering_score(self)
         numbers = n_arms, n_fits, sampler
@@ -316,14 +317,12 @@ class BanditSearchCV(BaseSearch):
             if getattr(self, name):
                 raise self._left_out(name, "creates its candidates during the search")
 
-    def _count(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> int:
-        """Return the number of candidates of a policy without brackets."""
-        if creates_points:
-            return 1
-        if grows:
-            wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
-            return min(n for n in wanted if n is not None)
-        return count_candidates(self, space, lambda n_arms: n_arms)
+    def _count_most(self, space: SearchSpace, n_fits: int) -> int:
+        """Return the maximum number of candidates that are created during the search."""
+        n_arms = space.at_most(MOST_CANDIDATES, self.n_candidates)
+        if isinstance(self.policy, str):
+            return min(n_arms, n_fits)
+        return min(n_arms, self.policy.plan(Problem(n_arms)).max_pulls or n_arms)
 
     def _left_out(self, name: str, why: str) -> ValueError:
         """Return the error for a parameter that a policy does not take."""
@@ -410,7 +409,7 @@ def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | N
         of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
         if not of_name:
             return None  # scikit-learn raises an error later
-        scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
+        scoring = of_name[Reward(search.refit).metric_of(dict(of_name))]
     is_unit = scoring is None and classifies
     is_unit |= isinstance(scoring, str) and UNIT_SCORES.fullmatch(scoring) is not None
     return (0.0, 1.0) if is_unit else None

@@ -47,7 +47,7 @@ from sklearn_halving.search._parameters import (
     read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
-from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
+from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import open_checkpoint
 from sklearn_halving.search.preparing._plan import (
     Setup,
@@ -140,7 +140,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
             )
             run = self._prepare(inputs)
-            inputs.seeds.advance()
+            inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
             task = self._make_task(run, callbacks, seeds_all=checkpoint.store is not None)
             known = checkpoint.begin(self, task, limits)
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
@@ -148,17 +148,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             with Interrupt() as interrupt:  # until the results are set
                 try:
                     progress = self._pull(run, limits, callbacks, interrupt)
+                    if run.stopped_by == "interrupt":
+                        raise KeyboardInterrupt
                 except BaseException as error:
                     self._save_results(run, error)
                     raise
                 self._tabulate(run)
-                if run.stopped_by != "interrupt":
-                    self._report(run)
-                    self._choose(run)
-                elif run.outcomes:
-                    with suppress(ValueError):  # no candidate has a score yet
-                        self._choose(run)
-        if interrupt.is_requested:
+                self._report(run)
+                self._choose(run)
+        if interrupt.is_requested:  # while the results were set
             run.stopped_by = self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(run.stopped_message())
         self._refit_best(run, callbacks)
@@ -241,10 +239,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
         """Return the time of training and scoring the first candidate on the first split."""
-        task, candidates = self._make_task(run), run.candidates
-        arm = int(run.policy.ask(run.state, 1).arm[0])  # candidates may be created when asked for
-        if isinstance(candidates, LazyCandidates):
-            candidates.ensure(arm)
+        task = self._make_task(run)
+        arm = int(run.policy.ask(run.state, 1).arm[0])
+        run.candidates.ensure(arm)
         with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
             executor.submit(Job(Pull(arm, task.max_level, 0)))
             while not (results := executor.wait_any()):
@@ -297,7 +294,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
-        candidates = run.candidates
         callbacks.begin_search(run.plan, run.setup.resource)
         progress = Progress(
             run.plan,
@@ -329,7 +325,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 known=run.known,
                 known_first=run.known_first,
                 signals=StopSignals(run.deadline, interrupt),
-                ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
+                ensure=run.candidates.ensure,
                 n_workers=run.n_workers,
             )
             loop.run()

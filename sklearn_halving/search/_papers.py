@@ -22,14 +22,13 @@ from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
 from sklearn_halving.search._parameters import COUNT, POSITIVE, Inputs, SharedParameters
-from sklearn_halving.search.preparing._candidates import check_candidates
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     N_OF_DISTRIBUTIONS,
-    Levels,
     check_splits,
     choose_levels,
     count_candidates,
+    count_drawn,
     count_fits,
     full_level,
     grid_policy,
@@ -37,7 +36,7 @@ from sklearn_halving.search.preparing._numbers import (
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
-from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
+from sklearn_halving.search.preparing._splits import search_splits
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
@@ -267,7 +266,7 @@ class HyperbandSearchCV(BaseSearch):
     def _setup(self, inputs: Inputs) -> Setup:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        splits = fixed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=False)
         factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
         levels = choose_levels(self, resource, splits, factor)
         is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
@@ -290,8 +289,11 @@ class HyperbandSearchCV(BaseSearch):
             max_eliminations=levels.n_eliminations,
             early_repetitions=setup.splits.early.n_telling,
         )
-        loop = replace(loop, n_candidates=self._n_started(loop, setup))
-        n_arms = _n_arms(loop, levels)
+        n_drawn = None
+        if not space.is_grid:
+            n_drawn = loop.plan(Problem(1, levels.smallest, levels.largest)).n_arms
+            n_drawn = N_OF_DISTRIBUTIONS if n_drawn == 1 else n_drawn  # there is a single rung
+        n_arms = space.at_most(self.n_candidates or n_drawn)
         if n_arms > MAX_STARTED:
             raise ValueError(
                 f"factor={self.factor!r} must be small enough that a loop starts at most "
@@ -300,7 +302,7 @@ class HyperbandSearchCV(BaseSearch):
             )
         self._check_loops(n_arms, space.size)
         n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
-        return replace(loop, n_loops=n_loops)
+        return replace(loop, n_loops=n_loops, n_candidates=n_arms)
 
     def _check_loops(self, n_arms: int | None, size: int | None) -> None:
         """Raise if loops of so many candidates need more than there are."""
@@ -310,23 +312,6 @@ class HyperbandSearchCV(BaseSearch):
                 f"n_loops={n_loops} must be None or 1 for a space of {size} candidates, of which "
                 f"a loop starts {n_arms}. Leave it out, or set a smaller n_candidates."
             )
-
-    def _n_started(self, loop: Hyperband, setup: Setup) -> int | None:
-        """Return the number of candidates of a loop; None for the paper's numbers."""
-        size, levels = setup.space.size, setup.levels
-        if self.n_candidates is not None:
-            return min(self.n_candidates, size or self.n_candidates)
-        if setup.space.is_grid:
-            return size
-        n_arms = _n_arms(loop, levels)
-        if n_arms == 1:  # there is a single rung
-            n_arms = N_OF_DISTRIBUTIONS
-        return min(n_arms, size or n_arms)
-
-
-def _n_arms(loop: Hyperband, levels: Levels) -> int:
-    """Return the number of candidates that a loop of brackets starts."""
-    return loop.plan(Problem(min_level=levels.smallest, max_level=levels.largest)).n_arms
 
 
 class VarianceHalvingSearchCV(BaseSearch):
@@ -542,11 +527,11 @@ class VarianceHalvingSearchCV(BaseSearch):
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        splits = streamed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=True)
         levels = full_level(self, resource, splits)
-        of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
+        of_each = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
         least = VarianceHalving(1, self.allocation).least_n_pulls
-        n_arms = count_candidates(self, space, least, of_a_drawn)
+        n_arms = count_candidates(self, space, count_drawn(self.n_fits, least, of_each))
         n_fits = count_fits(self, n_arms, splits, least(n_arms))
         return Setup(inputs, space, resource, splits, levels, n_arms, n_fits)
 
@@ -784,29 +769,20 @@ class BayesGapSearchCV(BaseSearch):
     def _setup(self, inputs: Inputs) -> Setup:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        splits = streamed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=True)
         levels = full_level(self, resource, splits)
-        n_arms = self._count_drawn(space)
+        n_arms = count_candidates(self, space, N_OF_MODEL)
         n_fits = count_fits(self, n_arms, splits)
         n_fits = min(n_fits, MOST_FITS) if self.n_fits is None else n_fits
         drawn = self._draw(space, n_arms, inputs.seeds.rng)
         return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
-
-    def _count_drawn(self, space: SearchSpace) -> int:
-        """Return the number of candidates that the model knows."""
-        if space.is_grid or self.n_candidates is not None:
-            return count_candidates(self, space, lambda n_arms: 1)
-        n_drawn = max(N_OF_MODEL, len(space.initial))
-        return min(n_drawn, space.size or n_drawn)
 
     def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
         """Return the candidates of the model, spread evenly if the distributions allow it."""
         n_others, evenly = n_drawn - len(space.initial), None
         if space.size is None and n_others > 0:
             evenly = draw_evenly(space.distributions, n_others, rng)
-        drawn = space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]
-        check_candidates(self.estimator, drawn)
-        return drawn
+        return space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]
 
     def _policy(self, setup: Setup) -> Policy:
         n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight

@@ -108,18 +108,14 @@ class SearchSpace:
             return None
         return len(self.initial) + len(self._others)
 
+    def at_most(self, *numbers: int | None) -> int:
+        """Return the number of candidates, or the smallest of some numbers that is below it."""
+        return min(int(n) for n in (*numbers, self.size) if n is not None)
+
     @property
     def n_of_grid(self) -> int:
         """Number of candidates of GridSearchCV; 0 without a grid."""
         return len(self._grid or ())
-
-    @property
-    def n_different_in_grid(self) -> int:
-        """Number of candidates of a grid, without duplicates unless the grid is very large."""
-        grid = self._grid or ()
-        if len(grid) > MAX_CHOICES:
-            return self.size or 0
-        return n_different((*self.initial, *grid))
 
     def check_initial(self, n_candidates: int) -> None:
         """Raise if there are more initial candidates than the search starts."""
@@ -249,11 +245,6 @@ def _draw_indices(
             first, unused = first + again[: n - len(first)], again[n - len(first) :]
         drawn += first
     return drawn
-
-
-def n_different(candidates: Iterable[Params]) -> int:
-    """Return the number of different candidates. A small grid is used in several brackets."""
-    return len(first_of_each(candidates))
 
 
 def first_of_each(candidates: Iterable[Params]) -> list[int]:
