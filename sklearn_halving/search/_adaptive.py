@@ -235,7 +235,7 @@ class AdaptiveSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
         has_budget = self.n_fits is not None or self.time_budget is not None
@@ -245,9 +245,12 @@ class AdaptiveSearchCV(BaseSearch):
             self._require_none(name, "for a grid without a budget, whose candidates all start")
         splits = search_splits(self, inputs, resource, is_stream=False)
         levels = choose_levels(self, resource, splits)
-        return Setup(inputs, space, resource, splits, levels)
+        policy = grid_policy(self, space, resource, splits, levels)
+        return Setup(inputs, space, resource, splits, levels), policy
 
-    def _race_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
+    def _race_setup(
+        self, inputs: Inputs, space: SearchSpace, resource: Resource
+    ) -> tuple[Setup, Policy]:
         """Return the setup of a budget of fits, which are all full, or of a time budget alone."""
         n_fits = DEFAULT_FITS if self.time_budget is None else None
         if self.n_fits is not None:
@@ -269,7 +272,8 @@ class AdaptiveSearchCV(BaseSearch):
             drawn = space.draw([n_most], inputs.seeds.rng)  # there is nothing to choose
             space = space.starting_with(drawn)
         sampler = resolve_sampler(self.sampler)
-        return Setup(inputs, space, resource, splits, levels, n_most, n_fits, sampler)
+        setup = Setup(inputs, space, resource, splits, levels, n_most, sampler)
+        return setup, self._race(setup, n_fits)
 
     def _warn_of_few(self, n_fits: int, space: SearchSpace) -> None:
         """Warn if there are fewer fits than candidates that a user wants, or a search needs."""
@@ -297,10 +301,9 @@ class AdaptiveSearchCV(BaseSearch):
             other = "time_budget without n_fits" if name == "min_resources" else "n_fits"
             raise ValueError(f"{name}={value!r} must be None {why}. Leave it out, or set {other}.")
 
-    def _policy(self, setup: Setup) -> Policy:
-        levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits
-        if setup.sampler is None:
-            return grid_policy(self, setup.space, setup.resource, splits, levels)
+    def _race(self, setup: Setup, n_fits: int | None) -> BudgetedRace:
+        """Return the policy for a number of fits; None is a time budget."""
+        levels, splits = setup.levels, setup.splits
         baseline = 0 if setup.space.has_own else None
         if n_fits is None:
             n_train = len(splits.folds.fold(0).train)

@@ -267,7 +267,7 @@ class BanditSearchCV(BaseSearch):
 
     policy: Any
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
         creates_points = self.policy == "hoo" or isinstance(self.policy, ChoosesPoints)
@@ -303,8 +303,8 @@ class BanditSearchCV(BaseSearch):
             n_fits = count_fits(self, n_arms, splits)
         sampler = resolve_sampler(self.sampler) if grows else None
         known = range_of_steering_score(self)
-        numbers = n_arms, n_fits, sampler
-        return Setup(inputs, space, resource, splits, levels, *numbers, reward_range=known)
+        setup = Setup(inputs, space, resource, splits, levels, n_arms, sampler, reward_range=known)
+        return setup, self._checked_policy(setup, n_fits)
 
     def _check_sampled(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> None:
         """Raise if a parameter does not suit a policy that creates candidates, or does not."""
@@ -331,10 +331,11 @@ class BanditSearchCV(BaseSearch):
             f"{why}."
         )
 
-    def _policy(self, setup: Setup) -> Policy:
+    def _checked_policy(self, setup: Setup, n_fits: int) -> Policy:
+        """Return the policy; raise if it does not suit the search."""
         policy = self.policy
         if isinstance(policy, str):
-            policy = self._named_policy(policy, setup)
+            policy = self._named_policy(policy, setup, n_fits)
         elif self.n_fits is not None:
             raise self._left_out("n_fits", "has its own budget")
         n_parameters = len(setup.space.names)
@@ -344,7 +345,7 @@ class BanditSearchCV(BaseSearch):
                 f"policy={policy!r}. Give HOO(n_dimensions={n_parameters}, ...)."
             )
         # Most policies reject a budget that is too small. A huge grid is not listed before.
-        with naming_n_fits(self.policy, setup):
+        with naming_n_fits(self.policy, setup, n_fits):
             plan = make_plan(policy, setup)
             policy.start(plan.problem, seed=SeedSequence(0))
         if plan.has_rungs and not plays_levels(policy):
@@ -356,27 +357,27 @@ class BanditSearchCV(BaseSearch):
             raise self._left_out("n_candidates", "plans how many candidates it starts")
         return policy
 
-    def _named_policy(self, name: str, setup: Setup) -> Policy:
+    def _named_policy(self, name: str, setup: Setup, n_fits: int) -> Policy:
         """Return the policy with this name, with a budget."""
-        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
+        n_arms = setup.n_candidates
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
             check_splits(self, n_arms, setup.splits.n_repetitions, least=n_arms)
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
-        with naming_n_fits(name, setup):
+        with naming_n_fits(name, setup, n_fits):
             return NAMES[name](n_arms, n_fits, len(setup.space.names), setup.splits.n_repetitions)
 
 
 @contextmanager
-def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
+def naming_n_fits(policy: str | Policy, setup: Setup, n_fits: int) -> Iterator[None]:
     """Add the name and ``n_fits`` to an error of a policy that the search has created."""
     try:
         yield
     except ValueError as error:
         if not isinstance(policy, str):
             raise
-        n_splits, n_fits = setup.splits.n_repetitions, setup.n_fits or 0
+        n_splits = setup.splits.n_repetitions
         has_all = n_splits is not None and n_fits >= setup.n_candidates * n_splits
         way_out = " For more fits, use a cv with more splits." if has_all else ""
         text = f"policy={policy!r} with n_fits={n_fits}: {error}{way_out}"
@@ -385,20 +386,15 @@ def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
 
 def check_policy_or_name(policy: object) -> None:
     """Raise unless the policy is an object with the methods of a policy, or one of the names."""
-    names = ", ".join(map(repr, sorted(NAMES)))
-    if isinstance(policy, str):
-        if policy not in NAMES:
-            raise ValueError(
-                f"policy must be one of {names}, or an object from sklearn_halving.policies, such "
-                f"as Hyperband(factor=4); got {policy!r}."
-            )
+    if isinstance(policy, str) and policy in NAMES:
         return
     try:
         check_policy(policy)
     except TypeError as error:
         raise ValueError(
-            "policy must be a name or an object with the methods of "
-            f"sklearn_halving.policies.Policy; got {policy!r}. Names are {names}."
+            f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object with the "
+            "methods of sklearn_halving.policies.Policy, such as Hyperband(factor=4); got "
+            f"{policy!r}."
         ) from error
 
 

@@ -263,25 +263,23 @@ class HyperbandSearchCV(BaseSearch):
     brackets: str | Sequence[int] | None
     factor: float | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
         splits = search_splits(self, inputs, resource, is_stream=False)
-        factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
-        levels = choose_levels(self, resource, splits, factor)
-        is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
-        return Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
-
-    def _halves_grid(self, space: SearchSpace) -> bool:
-        """Return whether all candidates of a grid start in one bracket."""
-        return self.brackets is None and space.is_grid
-
-    def _policy(self, setup: Setup) -> Policy:
-        space, levels = setup.space, setup.levels
-        if space.is_grid:
+        if self.brackets is None and space.is_grid:  # all candidates start in one bracket
             self._check_loops(space.size, space.size)
-        if self._halves_grid(space):
-            return grid_policy(self, space, setup.resource, setup.splits, levels)
+            levels = choose_levels(self, resource, splits)
+            policy = grid_policy(self, space, resource, splits, levels)
+            return Setup(inputs, space, resource, splits, levels), policy
+        levels = choose_levels(self, resource, splits, self.factor or BRACKET_FACTOR)
+        is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
+        setup = Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
+        return setup, self._loops(setup)
+
+    def _loops(self, setup: Setup) -> Hyperband:
+        """Return the policy that plays all loops of brackets."""
+        space, levels = setup.space, setup.levels
         brackets = "all" if self.brackets is None else self.brackets
         loop = Hyperband(
             factor=self.factor or BRACKET_FACTOR,
@@ -300,7 +298,7 @@ class HyperbandSearchCV(BaseSearch):
                 f"{MAX_STARTED} candidates, but it would start {n_arms}. Use a smaller factor, "
                 "usually from 2 to 5, raise min_resources, or set n_candidates."
             )
-        self._check_loops(n_arms, space.size)
+        self._check_loops(space.size if space.is_grid else n_arms, space.size)
         n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
         return replace(loop, n_loops=n_loops, n_candidates=n_arms)
 
@@ -524,35 +522,33 @@ class VarianceHalvingSearchCV(BaseSearch):
     stop_probability: float | None
     tolerance: float | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         splits = search_splits(self, inputs, resource, is_stream=True)
         levels = full_level(self, resource, splits)
         of_each = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
-        least = VarianceHalving(1, self.allocation).least_n_pulls
-        n_arms = count_candidates(self, space, count_drawn(self.n_fits, least, of_each))
-        n_fits = count_fits(self, n_arms, splits, least(n_arms))
-        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits)
-
-    def _policy(self, setup: Setup) -> Policy:
-        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
-        halving = VarianceHalving(
-            n_pulls=n_fits,
-            allocation=self.allocation,
-            stop_probability=self.stop_probability,
-            tolerance=self.tolerance,
-            overlap=setup.splits.overlap,
-        )
-        least = halving.least_n_pulls(n_arms)
+        least_n_fits = VarianceHalving(1, self.allocation).least_n_pulls
+        n_arms = count_candidates(self, space, count_drawn(self.n_fits, least_n_fits, of_each))
+        least = least_n_fits(n_arms)
+        n_fits = count_fits(self, n_arms, splits, least)
         if n_fits < least:
             raise ValueError(
                 f"n_fits={n_fits} is too small for {counted(n_arms, 'candidate')} with "
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        check_splits(self, n_arms, setup.splits.n_repetitions, least)
-        return halving if n_arms > 1 else UniformAllocation(n_fits)
+        check_splits(self, n_arms, splits.n_repetitions, least)
+        setup = Setup(inputs, space, resource, splits, levels, n_arms)
+        if n_arms == 1:
+            return setup, UniformAllocation(n_fits)
+        return setup, VarianceHalving(
+            n_pulls=n_fits,
+            allocation=self.allocation,
+            stop_probability=self.stop_probability,
+            tolerance=self.tolerance,
+            overlap=splits.overlap,
+        )
 
 
 class BayesGapSearchCV(BaseSearch):
@@ -766,7 +762,7 @@ class BayesGapSearchCV(BaseSearch):
     acquisition: Acquisition
     beta: float | BetaRule
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         splits = search_splits(self, inputs, resource, is_stream=True)
@@ -774,24 +770,14 @@ class BayesGapSearchCV(BaseSearch):
         n_arms = count_candidates(self, space, N_OF_MODEL)
         n_fits = count_fits(self, n_arms, splits)
         n_fits = min(n_fits, MOST_FITS) if self.n_fits is None else n_fits
-        drawn = self._draw(space, n_arms, inputs.seeds.rng)
-        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
-
-    def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
-        """Return the candidates of the model, spread evenly if the distributions allow it."""
-        n_others, evenly = n_drawn - len(space.initial), None
-        if space.size is None and n_others > 0:
-            evenly = draw_evenly(space.distributions, n_others, rng)
-        return space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]
-
-    def _policy(self, setup: Setup) -> Policy:
-        n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
-        check_splits(self, setup.n_candidates, setup.splits.n_repetitions, least=1)
-        if setup.n_candidates == 1:
-            return UniformAllocation(n_fits)
-        return BayesGap(
+        check_splits(self, n_arms, splits.n_repetitions, least=1)
+        drawn, in_flight = self._draw(space, n_arms, inputs.seeds.rng), self.fits_in_flight
+        setup = Setup(inputs, space, resource, splits, levels, n_arms, drawn=drawn)
+        if n_arms == 1:
+            return setup, UniformAllocation(n_fits)
+        return setup, BayesGap(
             n_fits,
-            covariance=make_prior(self.kernel, setup.drawn, setup.space.distributions),
+            covariance=make_prior(self.kernel, drawn, space.distributions),
             noise_variance=NOISE,
             split_variance=NOISE,
             acquisition=self.acquisition,
@@ -800,3 +786,10 @@ class BayesGapSearchCV(BaseSearch):
             breaks_ties=True,
             pulls_in_flight=default_window(n_fits) if in_flight is None else in_flight,
         )
+
+    def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
+        """Return the candidates of the model, spread evenly if the distributions allow it."""
+        n_others, evenly = n_drawn - len(space.initial), None
+        if space.size is None and n_others > 0:
+            evenly = draw_evenly(space.distributions, n_others, rng)
+        return space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]

@@ -84,7 +84,7 @@ class Run:
     Parameters
     ----------
     setup : Setup
-        What the policy was created from.
+        What is known apart from the policy.
     candidates : LazyCandidates
         The candidates, some of which may be created during the search.
     source : Source or None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that is known before the policy is created.
+    """Everything that is known of a search, apart from its policy.
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ class Setup:
         The range of levels.
     n_candidates : int
         Maximum number of candidates. Brackets have their own.
-    n_fits : int or None
-        Maximum number of fits, if there is one. Brackets have their own.
     sampler : Sampler or None
         The sampler that creates candidates during the search, if one does.
     is_endless : bool
@@ -59,7 +57,7 @@ class Setup:
     reward_range : tuple[float, float] or None
         The range of the score that guides the search, if it is known.
     drawn : Sequence[Params]
-        Candidates that must be known before the policy is created.
+        The candidates, if they must be known before the policy is created.
     """
 
     inputs: Inputs
@@ -68,7 +66,6 @@ class Setup:
     splits: SearchSplits
     levels: Levels
     n_candidates: int = 1
-    n_fits: int | None = None
     sampler: Sampler | None = None
     is_endless: bool = False
     reward_range: tuple[float, float] | None = None

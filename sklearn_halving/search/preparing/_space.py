@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import cycle, islice
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -216,8 +215,8 @@ def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> Parameter
     grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
     if any(values is None for grid in grids for values in grid.values()):
         return None
-    n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
-    return ParameterGrid(grids) if is_grid or n_all < MAX_CHOICES else None
+    grid = ParameterGrid(grids)
+    return grid if is_grid or len(grid) < MAX_CHOICES else None
 
 
 def _values(values: Any) -> Any:
@@ -360,28 +359,21 @@ def estimator_with(estimator: Estimator, params: Params, message: str) -> Estima
     try:
         changed: Estimator = clone(estimator).set_params(**own)
     except (ValueError, TypeError) as error:
-        unknown = _unknown_parameter(estimator, own)
-        if unknown is None:
+        unfitted = clone(estimator)
+        objects = {name: value for name, value in own.items() if hasattr(value, "get_params")}
+        with suppress(ValueError):
+            unfitted.set_params(**objects)  # may have other parameters than what it replaces
+        valid = unfitted.get_params()
+        if own.keys() <= valid.keys():
             raise
-        name, owner, hint = unknown
-        raise ValueError(message.format(name=name, estimator=owner) + hint) from error
-    return changed
-
-
-def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, Estimator, str] | None:
-    """Return a parameter that the estimator, with its new steps, lacks, and a hint; or None."""
-    unfitted: Estimator = clone(estimator)
-    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
-    with suppress(ValueError):
-        unfitted.set_params(**objects)  # may have other parameters than the object it replaces
-    valid = unfitted.get_params()
-    for name in sorted(params.keys() - valid.keys()):
+        name = min(own.keys() - valid.keys())
         last = name.rpartition("__")[2]
         same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
         near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return name, unfitted, f"{hint} Valid parameters are: {listed(valid)}."
-    return None
+        text = message.format(name=name, estimator=unfitted)
+        raise ValueError(f"{text}{hint} Valid parameters are: {listed(valid)}.") from error
+    return changed
 
 
 def _completed(params: Params, estimator: Estimator, space: SearchSpace) -> Params:
