@@ -239,10 +239,8 @@ def grid_policy(
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources is None:
         first_floor, deep_floor = splits.early.row_floors(levels.largest)
-    n_arms = space.at_most(search.n_candidates)
-    check_number(n_arms)
     return GridHalving(
-        n_arms=n_arms,
+        n_arms=space.at_most(search.n_candidates),
         factor=GRID_FACTOR if factor is None else factor,
         early_repetitions=n_early,
         first_floor=first_floor,

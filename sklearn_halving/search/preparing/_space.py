@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import cycle, islice
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -215,8 +216,8 @@ def _grid_of(spaces: Iterable[Mapping[str, object]], is_grid: bool) -> Parameter
     grids = [{name: _values(v) for name, v in space.items()} for space in spaces]
     if any(values is None for grid in grids for values in grid.values()):
         return None
-    grid = ParameterGrid(grids)
-    return grid if is_grid or len(grid) < MAX_CHOICES else None
+    n_all = sum(prod(len(values) for values in grid.values()) for grid in grids)
+    return ParameterGrid(grids) if is_grid or n_all < MAX_CHOICES else None
 
 
 def _values(values: Any) -> Any:
