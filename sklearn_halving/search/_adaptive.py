@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,10 +13,10 @@ from sklearn_halving._content_hash import params_digest
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import BudgetedRace
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.resources import Resource, WholeFit, resolve_resource
+from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import AMOUNT, COUNT, Inputs, SharedParameters
+from sklearn_halving.search._parameters import Inputs
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
@@ -24,15 +24,12 @@ from sklearn_halving.search.preparing._numbers import (
     choose_levels,
     full_level,
     grid_policy,
+    optional_resource,
     screening_levels,
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
-from sklearn_halving.search.preparing._splits import (
-    SearchSplits,
-    fixed_splits,
-    streamed_splits,
-)
+from sklearn_halving.search.preparing._splits import search_splits
 from sklearn_halving.search.watching._failure_messages import FEW_FULL_FITS
 
 DEFAULT_FITS = 50
@@ -208,12 +205,6 @@ class AdaptiveSearchCV(BaseSearch):
     2             3         1437      15
     """
 
-    _parameter_constraints: ClassVar[dict[str, object]] = (
-        SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None], "sampler": "no_validation"}
-        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
-    )
-
     def __init__(
         self,
         estimator: t.Estimator,
@@ -244,67 +235,55 @@ class AdaptiveSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    sampler: Any
-    n_fits: int | None
-    n_fits_left_: int | None
-    fits_in_flight: int | None
-    min_resources: float | str | None
-
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        if space.is_grid and self.n_fits is None and self.time_budget is None:
-            return self._grid_setup(inputs, space, resource)
-        if self.n_fits is not None or self.time_budget is None:
-            return self._budget_setup(inputs, space, resource)
-        return self._timed_setup(inputs, space, resource)
-
-    def _grid_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
-        """Return the setup of a grid without a budget."""
+        has_budget = self.n_fits is not None or self.time_budget is not None
+        if has_budget or not space.is_grid:
+            return self._race_setup(inputs, space, resource)
         for name in ("sampler", "fits_in_flight"):
             self._require_none(name, "for a grid without a budget, whose candidates all start")
-        splits = fixed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=False)
         levels = choose_levels(self, resource, splits)
-        return Setup(inputs, space, resource, splits, levels)
+        policy = grid_policy(self, space, resource, splits, levels)
+        return Setup(inputs, space, resource, splits, levels), policy
 
-    def _budget_setup(
-        self,
-        inputs: Inputs,
-        space: SearchSpace,
-        resource: Resource,
-    ) -> Setup:
-        """Return the setup of a budget of fits, which are all full."""
-        self._require_none("min_resources", "for a budget of fits, which are all full")
-        if self.resource is None and self.max_resources is None:
-            resource = WholeFit()
-        n_fits = DEFAULT_FITS if self.n_fits is None else self.n_fits
+    def _race_setup(
+        self, inputs: Inputs, space: SearchSpace, resource: Resource
+    ) -> tuple[Setup, Policy]:
+        """Return the setup of a budget of fits, which are all full, or of a time budget alone."""
+        n_fits = DEFAULT_FITS if self.time_budget is None else None
+        if self.n_fits is not None:
+            n_fits = self.n_fits
+        if n_fits is None:
+            why = "for a time_budget alone: each worker has one fit"
+            self._require_none("fits_in_flight", why)
+        else:
+            self._require_none("min_resources", "for a budget of fits, which are all full")
+            self._warn_of_few(n_fits, space)
+            resource = optional_resource(self)
+        space = self._with_own_candidate(space)
+        splits = search_splits(self, inputs, resource, is_stream=hasattr(self.cv, "stream"))
+        choose = screening_levels if n_fits is None else full_level
+        levels = choose(self, resource, splits)
+        n_most = space.at_most(n_fits or MOST_CANDIDATES, self.n_candidates)
+        n_splits = splits.n_repetitions
+        if n_most == space.size and n_splits is not None and n_most * n_splits <= (n_fits or 0):
+            drawn = space.draw([n_most], inputs.seeds.rng)  # there is nothing to choose
+            space = space.starting_with(drawn)
+        sampler = resolve_sampler(self.sampler)
+        setup = Setup(inputs, space, resource, splits, levels, n_most, sampler)
+        return setup, self._race(setup, n_fits)
+
+    def _warn_of_few(self, n_fits: int, space: SearchSpace) -> None:
+        """Warn if there are fewer fits than candidates that a user wants, or a search needs."""
         most = MOST_CANDIDATES if self.n_fits is None else FEW_FULL_FITS
-        wanted = min(self.n_candidates or FEW_FULL_FITS, most, space.size or most)
+        wanted = space.at_most(self.n_candidates or FEW_FULL_FITS, most)
         if n_fits < wanted:
             warn_user(
                 f"n_fits={n_fits} is too few to try {wanted} candidates. Set n_fits, "
                 f"for example to {FITS_OF_GRID_SEARCH * wanted}."
             )
-        space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        levels = full_level(self, resource, splits)
-        n_most = min(n for n in (n_fits, space.size, self.n_candidates) if n is not None)
-        n_splits = splits.n_repetitions
-        if n_most == space.size and n_splits is not None and n_most * n_splits <= n_fits:
-            space = space.starting_with(
-                space.draw([n_most], inputs.seeds.rng)
-            )  # there is nothing to choose
-        sampler = resolve_sampler(self.sampler)
-        return Setup(inputs, space, resource, splits, levels, n_most, n_fits, sampler)
-
-    def _timed_setup(self, inputs: Inputs, space: SearchSpace, resource: Resource) -> Setup:
-        """Return the setup of a time budget."""
-        self._require_none("fits_in_flight", "for a time_budget alone: each worker has one fit")
-        space, splits = self._with_own_candidate(space), self._splits(inputs, resource)
-        levels = screening_levels(self, resource, splits)
-        wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
-        n_most = min(n for n in wanted if n is not None)
-        sampler = resolve_sampler(self.sampler)
-        return Setup(inputs, space, resource, splits, levels, n_most, None, sampler)
 
     def _with_own_candidate(self, space: SearchSpace) -> SearchSpace:
         """Return the space with the estimator as it is as its first candidate."""
@@ -316,21 +295,15 @@ class AdaptiveSearchCV(BaseSearch):
         space.has_own = True
         return space
 
-    def _splits(self, inputs: Inputs, resource: Resource) -> SearchSplits:
-        """Return the splits of ``cv``, each once, unless it is a stream."""
-        make_splits = streamed_splits if hasattr(self.cv, "stream") else fixed_splits
-        return make_splits(self, inputs, resource)
-
     def _require_none(self, name: str, why: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""
         if (value := getattr(self, name)) is not None:
             other = "time_budget without n_fits" if name == "min_resources" else "n_fits"
             raise ValueError(f"{name}={value!r} must be None {why}. Leave it out, or set {other}.")
 
-    def _policy(self, setup: Setup) -> Policy:
-        levels, splits, n_fits = setup.levels, setup.splits, setup.n_fits
-        if setup.sampler is None:
-            return grid_policy(self, setup.space, setup.resource, splits, levels)
+    def _race(self, setup: Setup, n_fits: int | None) -> BudgetedRace:
+        """Return the policy for a number of fits; None is a time budget."""
+        levels, splits = setup.levels, setup.splits
         baseline = 0 if setup.space.has_own else None
         if n_fits is None:
             n_train = len(splits.folds.fold(0).train)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,13 +20,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import (
-    AMOUNT,
-    COUNT,
-    Inputs,
-    Reward,
-    SharedParameters,
-)
+from sklearn_halving.search._parameters import Inputs, Reward, SharedParameters
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._numbers import (
     MOST_CANDIDATES,
@@ -34,13 +28,14 @@ from sklearn_halving.search.preparing._numbers import (
     check_splits,
     choose_levels,
     count_candidates,
+    count_drawn,
     count_fits,
     full_level,
     optional_resource,
 )
 from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
-from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
+from sklearn_halving.search.preparing._splits import search_splits
 
 Factory = Callable[[int, int, int, "int | None"], Policy]
 """Makes a policy from the numbers of candidates, fits and parameters, and of splits, or None."""
@@ -241,14 +236,6 @@ class BanditSearchCV(BaseSearch):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, object]] = (
-        SharedParameters._parameter_constraints
-        | {"policy": "no_validation", "sampler": "no_validation", "n_fits": [COUNT, None]}
-        | {"min_resources": AMOUNT}
-    )
-
-    n_fits_left_: int | None
-
     def __init__(
         self,
         estimator: t.Estimator,
@@ -279,11 +266,8 @@ class BanditSearchCV(BaseSearch):
         self._set_parameters(locals())
 
     policy: Any
-    n_fits: int | None
-    sampler: Any
-    min_resources: float | str | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
         creates_points = self.policy == "hoo" or isinstance(self.policy, ChoosesPoints)
@@ -304,23 +288,23 @@ class BanditSearchCV(BaseSearch):
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
-        is_lazy = grows or creates_points
-        make_splits = fixed_splits if has_levels or is_lazy else streamed_splits
-        splits = make_splits(self, inputs, resource)
-        levels = full_level(self, resource, splits)
+        is_stream = not (has_levels or grows or creates_points)
+        splits = search_splits(self, inputs, resource, is_stream=is_stream)
         if has_levels:
             levels = choose_levels(self, resource, splits, self.policy.factor)
-        n_arms = self._count(space, grows=grows, creates_points=creates_points)
-        n_fits = count_fits(self, N_OF_DISTRIBUTIONS if is_lazy else n_arms, splits)
-        if grows:
-            n_most = n_fits
-            if not isinstance(self.policy, str):  # it has a budget of its own
-                n_most = self.policy.plan(Problem(n_arms)).max_pulls or n_arms
-            n_arms = min(n_arms, n_most)
+        else:
+            levels = full_level(self, resource, splits)
+        if grows or creates_points:
+            n_fits = count_fits(self, N_OF_DISTRIBUTIONS, splits)
+            n_arms = self._count_most(space, n_fits) if grows else 1
+        else:
+            n_drawn = count_drawn(self.n_fits, lambda n_arms: n_arms)
+            n_arms = count_candidates(self, space, n_drawn)
+            n_fits = count_fits(self, n_arms, splits)
         sampler = resolve_sampler(self.sampler) if grows else None
         known = range_of_steering_score(self)
-        numbers = n_arms, n_fits, sampler
-        return Setup(inputs, space, resource, splits, levels, *numbers, reward_range=known)
+        setup = Setup(inputs, space, resource, splits, levels, n_arms, sampler, reward_range=known)
+        return setup, self._checked_policy(setup, n_fits)
 
     def _check_sampled(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> None:
         """Raise if a parameter does not suit a policy that creates candidates, or does not."""
@@ -333,14 +317,12 @@ class BanditSearchCV(BaseSearch):
             if getattr(self, name):
                 raise self._left_out(name, "creates its candidates during the search")
 
-    def _count(self, space: SearchSpace, *, grows: bool, creates_points: bool) -> int:
-        """Return the number of candidates of a policy without brackets."""
-        if creates_points:
-            return 1
-        if grows:
-            wanted = (MOST_CANDIDATES, space.size, self.n_candidates)
-            return min(n for n in wanted if n is not None)
-        return count_candidates(self, space, lambda n_arms: n_arms)
+    def _count_most(self, space: SearchSpace, n_fits: int) -> int:
+        """Return the maximum number of candidates that are created during the search."""
+        n_arms = space.at_most(MOST_CANDIDATES, self.n_candidates)
+        if isinstance(self.policy, str):
+            return min(n_arms, n_fits)
+        return min(n_arms, self.policy.plan(Problem(n_arms)).max_pulls or n_arms)
 
     def _left_out(self, name: str, why: str) -> ValueError:
         """Return the error for a parameter that a policy does not take."""
@@ -349,10 +331,11 @@ class BanditSearchCV(BaseSearch):
             f"{why}."
         )
 
-    def _policy(self, setup: Setup) -> Policy:
+    def _checked_policy(self, setup: Setup, n_fits: int) -> Policy:
+        """Return the policy; raise if it does not suit the search."""
         policy = self.policy
         if isinstance(policy, str):
-            policy = self._named_policy(policy, setup)
+            policy = self._named_policy(policy, setup, n_fits)
         elif self.n_fits is not None:
             raise self._left_out("n_fits", "has its own budget")
         n_parameters = len(setup.space.names)
@@ -362,7 +345,7 @@ class BanditSearchCV(BaseSearch):
                 f"policy={policy!r}. Give HOO(n_dimensions={n_parameters}, ...)."
             )
         # Most policies reject a budget that is too small. A huge grid is not listed before.
-        with naming_n_fits(self.policy, setup):
+        with naming_n_fits(self.policy, setup, n_fits):
             plan = make_plan(policy, setup)
             policy.start(plan.problem, seed=SeedSequence(0))
         if plan.has_rungs and not plays_levels(policy):
@@ -374,27 +357,27 @@ class BanditSearchCV(BaseSearch):
             raise self._left_out("n_candidates", "plans how many candidates it starts")
         return policy
 
-    def _named_policy(self, name: str, setup: Setup) -> Policy:
+    def _named_policy(self, name: str, setup: Setup, n_fits: int) -> Policy:
         """Return the policy with this name, with a budget."""
-        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
+        n_arms = setup.n_candidates
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
             check_splits(self, n_arms, setup.splits.n_repetitions, least=n_arms)
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
-        with naming_n_fits(name, setup):
+        with naming_n_fits(name, setup, n_fits):
             return NAMES[name](n_arms, n_fits, len(setup.space.names), setup.splits.n_repetitions)
 
 
 @contextmanager
-def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
+def naming_n_fits(policy: str | Policy, setup: Setup, n_fits: int) -> Iterator[None]:
     """Add the name and ``n_fits`` to an error of a policy that the search has created."""
     try:
         yield
     except ValueError as error:
         if not isinstance(policy, str):
             raise
-        n_splits, n_fits = setup.splits.n_repetitions, setup.n_fits or 0
+        n_splits = setup.splits.n_repetitions
         has_all = n_splits is not None and n_fits >= setup.n_candidates * n_splits
         way_out = " For more fits, use a cv with more splits." if has_all else ""
         text = f"policy={policy!r} with n_fits={n_fits}: {error}{way_out}"
@@ -403,20 +386,15 @@ def naming_n_fits(policy: str | Policy, setup: Setup) -> Iterator[None]:
 
 def check_policy_or_name(policy: object) -> None:
     """Raise unless the policy is an object with the methods of a policy, or one of the names."""
-    names = ", ".join(map(repr, sorted(NAMES)))
-    if isinstance(policy, str):
-        if policy not in NAMES:
-            raise ValueError(
-                f"policy must be one of {names}, or an object from sklearn_halving.policies, such "
-                f"as Hyperband(factor=4); got {policy!r}."
-            )
+    if isinstance(policy, str) and policy in NAMES:
         return
     try:
         check_policy(policy)
     except TypeError as error:
         raise ValueError(
-            "policy must be a name or an object with the methods of "
-            f"sklearn_halving.policies.Policy; got {policy!r}. Names are {names}."
+            f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object with the "
+            "methods of sklearn_halving.policies.Policy, such as Hyperband(factor=4); got "
+            f"{policy!r}."
         ) from error
 
 
@@ -427,7 +405,7 @@ def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | N
         of_name = scoring if isinstance(scoring, Mapping) else {name: name for name in scoring}
         if not of_name:
             return None  # scikit-learn raises an error later
-        scoring = of_name[Reward(search.refit, None).metric_of(dict(of_name))]
+        scoring = of_name[Reward(search.refit).metric_of(dict(of_name))]
     is_unit = scoring is None and classifies
     is_unit |= isinstance(scoring, str) and UNIT_SCORES.fullmatch(scoring) is not None
     return (0.0, 1.0) if is_unit else None

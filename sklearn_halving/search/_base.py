@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Self
 
@@ -47,8 +47,8 @@ from sklearn_halving.search._parameters import (
     read_limits,
 )
 from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
-from sklearn_halving.search.preparing._candidates import LazyCandidates, make_source
-from sklearn_halving.search.preparing._checkpoint import open_checkpoint
+from sklearn_halving.search.preparing._candidates import make_source
+from sklearn_halving.search.preparing._checkpoint import known_fits, open_store, resumed_seed
 from sklearn_halving.search.preparing._plan import (
     Setup,
     add_costs,
@@ -73,17 +73,12 @@ if TYPE_CHECKING:
 class BaseSearch(SharedParameters, BaseSearchCV):
     """Base class of the searches.
 
-    A subclass defines its parameters, what follows from them and from the data (`_setup`), and
-    the policy (`_policy`).
+    A subclass defines its parameters, and what follows from them and from the data (`_setup`).
     """
 
     @abstractmethod
-    def _setup(self, inputs: Inputs) -> Setup:
-        """Return what the parameters and the data determine."""
-
-    @abstractmethod
-    def _policy(self, setup: Setup) -> Policy:
-        """Return the policy."""
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
+        """Return what the parameters and the data determine, and the policy."""
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: object, y: object = None, **params: object) -> Self:
@@ -134,31 +129,30 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Search, choose, and refit."""
         began = time.monotonic()
         seconds, limits = read_limits(self)
-        with open_checkpoint(self) as checkpoint:
-            inputs = check_inputs(self, X, y, params, checkpoint.random_state)
+        with open_store(self) as store:
+            seed = resumed_seed(store, self.random_state)
+            inputs = check_inputs(self, X, y, params, seed)
             callbacks = CallbackTree.begin(
                 self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
             )
             run = self._prepare(inputs)
-            inputs.seeds.advance()
-            task = self._make_task(run, callbacks, seeds_all=checkpoint.store is not None)
-            known = checkpoint.begin(self, task, limits)
+            inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
+            task = self._make_task(run, callbacks, seeds_all=store is not None)
+            known = None if store is None else known_fits(self, store, seed, task, limits)
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
                     progress = self._pull(run, limits, callbacks, interrupt)
+                    if interrupt.is_requested:
+                        raise KeyboardInterrupt
                 except BaseException as error:
                     self._save_results(run, error)
                     raise
                 self._tabulate(run)
-                if run.stopped_by != "interrupt":
-                    self._report(run)
-                    self._choose(run)
-                elif run.outcomes:
-                    with suppress(ValueError):  # no candidate has a score yet
-                        self._choose(run)
-        if interrupt.is_requested:
+                self._report(run)
+                self._choose(run)
+        if interrupt.is_requested:  # while the results were set
             run.stopped_by = self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(run.stopped_message())
         self._refit_best(run, callbacks)
@@ -241,10 +235,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
         """Return the time of training and scoring the first candidate on the first split."""
-        task, candidates = self._make_task(run), run.candidates
-        arm = int(run.policy.ask(run.state, 1).arm[0])  # candidates may be created when asked for
-        if isinstance(candidates, LazyCandidates):
-            candidates.ensure(arm)
+        task = self._make_task(run)
+        arm = int(run.policy.ask(run.state, 1).arm[0])
+        run.candidates.ensure(arm)
         with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
             executor.submit(Job(Pull(arm, task.max_level, 0)))
             while not (results := executor.wait_any()):
@@ -256,8 +249,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
-        setup = self._setup(inputs)
-        policy = self._policy(setup)
+        setup, policy = self._setup(inputs)
         plan = make_plan(policy, setup)
         source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
         candidates = make_candidates(self.estimator, setup, plan, source)
@@ -297,7 +289,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
-        candidates = run.candidates
         callbacks.begin_search(run.plan, run.setup.resource)
         progress = Progress(
             run.plan,
@@ -310,33 +301,34 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             n_known=0 if run.known is None else len(run.known.outcomes),
         )
         progress.begin()
-        with (
-            self._showing(progress),
-            open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor,
-        ):
-            run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
-            if executor.can_abandon:
-                progress.write_start(run.n_workers)
-            loop = PullLoop(
-                run.policy,
-                run.state,
-                executor,
-                reward=run.reward,
-                log=run.log,
-                problem=run.plan.problem,
-                window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
-                observer=progress,
-                known=run.known,
-                known_first=run.known_first,
-                signals=StopSignals(run.deadline, interrupt),
-                ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
-                n_workers=run.n_workers,
-            )
-            loop.run()
-            run.stopped_by = "interrupt" if interrupt.is_requested else loop.stopped_by or "policy"
-            if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
-                run.stopped_by = "time_budget"
-            callbacks.end_search()
+        self._progress = progress
+        try:
+            with open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor:
+                run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
+                if executor.can_abandon:
+                    progress.write_start(run.n_workers)
+                loop = PullLoop(
+                    run.policy,
+                    run.state,
+                    executor,
+                    reward=run.reward,
+                    log=run.log,
+                    problem=run.plan.problem,
+                    window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
+                    observer=progress,
+                    known=run.known,
+                    known_first=run.known_first,
+                    signals=StopSignals(run.deadline, interrupt),
+                    ensure=run.candidates.ensure,
+                    n_workers=run.n_workers,
+                )
+                loop.run()
+                run.stopped_by = loop.stopped_by or "policy"
+                if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
+                    run.stopped_by = "time_budget"
+                callbacks.end_search()
+        finally:
+            del self._progress
         return progress
 
     def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
@@ -379,15 +371,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if "_progress" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has progress_ only while fit runs.")
         return self._progress.report()
-
-    @contextmanager
-    def _showing(self, progress: Progress) -> Iterator[None]:
-        """Show the progress as ``progress_``."""
-        self._progress = progress
-        try:
-            yield
-        finally:
-            del self._progress
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the progress, which stays in its process."""

@@ -96,8 +96,8 @@ def make_prior(
     kernel: KernelName, candidates: Sequence[Params], param_distributions: ParamDistributions
 ) -> ParameterFamily:
     """Return the prior covariance of candidates, whose length scales are estimated later."""
-    axes, points = _encoded(candidates, param_distributions)
-    space, columns, is_number = axes.space, _columns(axes, points), np.isnan(axes.cell)
+    axes, points, columns = _encoded(candidates, param_distributions)
+    space, is_number = axes.space, np.isnan(axes.cell)
     ranges = np.ptp(columns, axis=0)
     if len(candidates) > 1 and not ranges[is_number].any():
         warn_user(NO_NUMBERS)
@@ -126,8 +126,10 @@ def make_prior(
     )
 
 
-def _encoded(candidates: Sequence[Params], param_distributions: Any) -> tuple[Axes, FloatArray]:
-    """Return the axes of a search space, and candidates as its points."""
+def _encoded(
+    candidates: Sequence[Params], param_distributions: Any
+) -> tuple[Axes, FloatArray, FloatArray]:
+    """Return the axes of a search space, and candidates as its points and in columns."""
     one = isinstance(param_distributions, Mapping)
     dicts: Sequence[Params] = [param_distributions] if one else param_distributions
 
@@ -136,11 +138,8 @@ def _encoded(candidates: Sequence[Params], param_distributions: Any) -> tuple[Ax
         return drawn if drawn and isinstance(dimension_of(name, values), Opaque) else values
 
     space = Space.of([{name: known(name, v) for name, v in own.items()} for own in dicts])
-    return Axes.of(space), np.array([space.point_near(params) for params in candidates])
-
-
-def _columns(axes: Axes, points: FloatArray) -> FloatArray:
-    return np.nan_to_num(axes.columns(points), nan=NEUTRAL)
+    axes, points = Axes.of(space), np.array([space.point_near(params) for params in candidates])
+    return axes, points, np.nan_to_num(axes.columns(points), nan=NEUTRAL)
 
 
 def _independent(space: Space, params: Params, point: FloatArray) -> Hashable:
@@ -184,7 +183,7 @@ def candidate_features(
     >>> candidate_features(list(ParameterGrid(grid)), grid).tolist()
     [[0.125], [0.375], [0.625], [0.875]]
     """
-    return _columns(*_encoded(candidates, param_distributions))
+    return _encoded(candidates, param_distributions)[-1]
 
 
 def candidate_covariance(

@@ -21,21 +21,14 @@ from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
-from sklearn_halving.search._parameters import (
-    AMOUNT,
-    COUNT,
-    POSITIVE,
-    Inputs,
-    SharedParameters,
-)
-from sklearn_halving.search.preparing._candidates import check_candidates
+from sklearn_halving.search._parameters import COUNT, POSITIVE, Inputs, SharedParameters
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     N_OF_DISTRIBUTIONS,
-    Levels,
     check_splits,
     choose_levels,
     count_candidates,
+    count_drawn,
     count_fits,
     full_level,
     grid_policy,
@@ -43,7 +36,7 @@ from sklearn_halving.search.preparing._numbers import (
 )
 from sklearn_halving.search.preparing._plan import Setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
-from sklearn_halving.search.preparing._splits import fixed_splits, streamed_splits
+from sklearn_halving.search.preparing._splits import search_splits
 
 BRACKET_FACTOR = 3
 """Default factor of Hyperband's brackets."""
@@ -234,7 +227,6 @@ class HyperbandSearchCV(BaseSearch):
         SharedParameters._parameter_constraints
         | {"n_loops": [COUNT, None], "factor": [Interval(Real, 2, None, closed="left"), None]}
         | {"brackets": [StrOptions({"all", "most_exploratory"}), "array-like", None]}
-        | {"min_resources": AMOUNT, "warm_start": ["boolean"]}
     )
 
     def __init__(
@@ -270,27 +262,24 @@ class HyperbandSearchCV(BaseSearch):
     n_loops: int | None
     brackets: str | Sequence[int] | None
     factor: float | None
-    min_resources: float | str | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        splits = fixed_splits(self, inputs, resource)
-        factor = None if self._halves_grid(space) else self.factor or BRACKET_FACTOR
-        levels = choose_levels(self, resource, splits, factor)
-        is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
-        return Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
-
-    def _halves_grid(self, space: SearchSpace) -> bool:
-        """Return whether all candidates of a grid start in one bracket."""
-        return self.brackets is None and space.is_grid
-
-    def _policy(self, setup: Setup) -> Policy:
-        space, levels = setup.space, setup.levels
-        if space.is_grid:
+        splits = search_splits(self, inputs, resource, is_stream=False)
+        if self.brackets is None and space.is_grid:  # all candidates start in one bracket
             self._check_loops(space.size, space.size)
-        if self._halves_grid(space):
-            return grid_policy(self, space, setup.resource, setup.splits, levels)
+            levels = choose_levels(self, resource, splits)
+            policy = grid_policy(self, space, resource, splits, levels)
+            return Setup(inputs, space, resource, splits, levels), policy
+        levels = choose_levels(self, resource, splits, self.factor or BRACKET_FACTOR)
+        is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
+        setup = Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
+        return setup, self._loops(setup)
+
+    def _loops(self, setup: Setup) -> Hyperband:
+        """Return the policy that plays all loops of brackets."""
+        space, levels = setup.space, setup.levels
         brackets = "all" if self.brackets is None else self.brackets
         loop = Hyperband(
             factor=self.factor or BRACKET_FACTOR,
@@ -298,17 +287,20 @@ class HyperbandSearchCV(BaseSearch):
             max_eliminations=levels.n_eliminations,
             early_repetitions=setup.splits.early.n_telling,
         )
-        loop = replace(loop, n_candidates=self._n_started(loop, setup))
-        n_arms = _n_arms(loop, levels)
+        n_drawn = None
+        if not space.is_grid:
+            n_drawn = loop.plan(Problem(1, levels.smallest, levels.largest)).n_arms
+            n_drawn = N_OF_DISTRIBUTIONS if n_drawn == 1 else n_drawn  # there is a single rung
+        n_arms = space.at_most(self.n_candidates or n_drawn)
         if n_arms > MAX_STARTED:
             raise ValueError(
                 f"factor={self.factor!r} must be small enough that a loop starts at most "
                 f"{MAX_STARTED} candidates, but it would start {n_arms}. Use a smaller factor, "
                 "usually from 2 to 5, raise min_resources, or set n_candidates."
             )
-        self._check_loops(n_arms, space.size)
+        self._check_loops(space.size if space.is_grid else n_arms, space.size)
         n_loops = MAX_STARTED // n_arms if setup.is_endless else self.n_loops or 1
-        return replace(loop, n_loops=n_loops)
+        return replace(loop, n_loops=n_loops, n_candidates=n_arms)
 
     def _check_loops(self, n_arms: int | None, size: int | None) -> None:
         """Raise if loops of so many candidates need more than there are."""
@@ -318,23 +310,6 @@ class HyperbandSearchCV(BaseSearch):
                 f"n_loops={n_loops} must be None or 1 for a space of {size} candidates, of which "
                 f"a loop starts {n_arms}. Leave it out, or set a smaller n_candidates."
             )
-
-    def _n_started(self, loop: Hyperband, setup: Setup) -> int | None:
-        """Return the number of candidates of a loop; None for the paper's numbers."""
-        size, levels = setup.space.size, setup.levels
-        if self.n_candidates is not None:
-            return min(self.n_candidates, size or self.n_candidates)
-        if setup.space.is_grid:
-            return size
-        n_arms = _n_arms(loop, levels)
-        if n_arms == 1:  # there is a single rung
-            n_arms = N_OF_DISTRIBUTIONS
-        return min(n_arms, size or n_arms)
-
-
-def _n_arms(loop: Hyperband, levels: Levels) -> int:
-    """Return the number of candidates that a loop of brackets starts."""
-    return loop.plan(Problem(min_level=levels.smallest, max_level=levels.largest)).n_arms
 
 
 class VarianceHalvingSearchCV(BaseSearch):
@@ -509,13 +484,10 @@ class VarianceHalvingSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None]}
         | {"allocation": [StrOptions({*get_args(Allocation)})]}
         | {"stop_probability": [Interval(Real, 0.5, 1, closed="neither"), None]}
         | {"tolerance": [POSITIVE, None]}
     )
-
-    n_fits_left_: int | None
 
     def __init__(
         self,
@@ -546,40 +518,37 @@ class VarianceHalvingSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_fits: int | None
     allocation: Allocation
     stop_probability: float | None
     tolerance: float | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        splits = streamed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=True)
         levels = full_level(self, resource, splits)
-        of_a_drawn = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
-        least = VarianceHalving(1, self.allocation).least_n_pulls
-        n_arms = count_candidates(self, space, least, of_a_drawn)
-        n_fits = count_fits(self, n_arms, splits, least(n_arms))
-        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits)
-
-    def _policy(self, setup: Setup) -> Policy:
-        n_arms, n_fits = setup.n_candidates, setup.n_fits or 1
-        halving = VarianceHalving(
-            n_pulls=n_fits,
-            allocation=self.allocation,
-            stop_probability=self.stop_probability,
-            tolerance=self.tolerance,
-            overlap=setup.splits.overlap,
-        )
-        least = halving.least_n_pulls(n_arms)
+        of_each = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
+        least_n_fits = VarianceHalving(1, self.allocation).least_n_pulls
+        n_arms = count_candidates(self, space, count_drawn(self.n_fits, least_n_fits, of_each))
+        least = least_n_fits(n_arms)
+        n_fits = count_fits(self, n_arms, splits, least)
         if n_fits < least:
             raise ValueError(
                 f"n_fits={n_fits} is too small for {counted(n_arms, 'candidate')} with "
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        check_splits(self, n_arms, setup.splits.n_repetitions, least)
-        return halving if n_arms > 1 else UniformAllocation(n_fits)
+        check_splits(self, n_arms, splits.n_repetitions, least)
+        setup = Setup(inputs, space, resource, splits, levels, n_arms)
+        if n_arms == 1:
+            return setup, UniformAllocation(n_fits)
+        return setup, VarianceHalving(
+            n_pulls=n_fits,
+            allocation=self.allocation,
+            stop_probability=self.stop_probability,
+            tolerance=self.tolerance,
+            overlap=splits.overlap,
+        )
 
 
 class BayesGapSearchCV(BaseSearch):
@@ -754,13 +723,10 @@ class BayesGapSearchCV(BaseSearch):
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
         SharedParameters._parameter_constraints
-        | {"n_fits": [COUNT, None], "fits_in_flight": [COUNT, None]}
         | {"kernel": [StrOptions({*get_args(KernelName)})]}
         | {"acquisition": [StrOptions({*get_args(Acquisition)})]}
         | {"beta": [StrOptions({*get_args(BetaRule)}), POSITIVE]}
     )
-
-    n_fits_left_: int | None
 
     def __init__(
         self,
@@ -792,47 +758,26 @@ class BayesGapSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_fits: int | None
     kernel: KernelName
     acquisition: Acquisition
     beta: float | BetaRule
-    fits_in_flight: int | None
 
-    def _setup(self, inputs: Inputs) -> Setup:
+    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = optional_resource(self)
         space = search_space(self, resource, inputs)
-        splits = streamed_splits(self, inputs, resource)
+        splits = search_splits(self, inputs, resource, is_stream=True)
         levels = full_level(self, resource, splits)
-        n_arms = self._count_drawn(space)
+        n_arms = count_candidates(self, space, N_OF_MODEL)
         n_fits = count_fits(self, n_arms, splits)
         n_fits = min(n_fits, MOST_FITS) if self.n_fits is None else n_fits
-        drawn = self._draw(space, n_arms, inputs.seeds.rng)
-        return Setup(inputs, space, resource, splits, levels, n_arms, n_fits, drawn=drawn)
-
-    def _count_drawn(self, space: SearchSpace) -> int:
-        """Return the number of candidates that the model knows."""
-        if space.is_grid or self.n_candidates is not None:
-            return count_candidates(self, space, lambda n_arms: 1)
-        n_drawn = max(N_OF_MODEL, len(space.initial))
-        return min(n_drawn, space.size or n_drawn)
-
-    def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
-        """Return the candidates of the model, spread evenly if the distributions allow it."""
-        n_others, evenly = n_drawn - len(space.initial), None
-        if space.size is None and n_others > 0:
-            evenly = draw_evenly(space.distributions, n_others, rng)
-        drawn = space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]
-        check_candidates(self.estimator, drawn)
-        return drawn
-
-    def _policy(self, setup: Setup) -> Policy:
-        n_fits, in_flight = setup.n_fits or 1, self.fits_in_flight
-        check_splits(self, setup.n_candidates, setup.splits.n_repetitions, least=1)
-        if setup.n_candidates == 1:
-            return UniformAllocation(n_fits)
-        return BayesGap(
+        check_splits(self, n_arms, splits.n_repetitions, least=1)
+        drawn, in_flight = self._draw(space, n_arms, inputs.seeds.rng), self.fits_in_flight
+        setup = Setup(inputs, space, resource, splits, levels, n_arms, drawn=drawn)
+        if n_arms == 1:
+            return setup, UniformAllocation(n_fits)
+        return setup, BayesGap(
             n_fits,
-            covariance=make_prior(self.kernel, setup.drawn, setup.space.distributions),
+            covariance=make_prior(self.kernel, drawn, space.distributions),
             noise_variance=NOISE,
             split_variance=NOISE,
             acquisition=self.acquisition,
@@ -841,3 +786,10 @@ class BayesGapSearchCV(BaseSearch):
             breaks_ties=True,
             pulls_in_flight=default_window(n_fits) if in_flight is None else in_flight,
         )
+
+    def _draw(self, space: SearchSpace, n_drawn: int, rng: RandomState) -> Sequence[t.Params]:
+        """Return the candidates of the model, spread evenly if the distributions allow it."""
+        n_others, evenly = n_drawn - len(space.initial), None
+        if space.size is None and n_others > 0:
+            evenly = draw_evenly(space.distributions, n_others, rng)
+        return space.draw([n_drawn], rng) if evenly is None else [*space.initial, *evenly]

@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -45,19 +45,22 @@ OTHER_NAMES = {
 
 
 class SharedParameters:
-    """Parameters and attributes of every search."""
+    """Parameters and attributes of every search, and those that some of them share."""
 
+    # What has no constraint here is checked where it is read.
     _parameter_constraints: ClassVar[dict[str, object]] = BaseSearchCV._parameter_constraints | {
-        "param_distributions": "no_validation",  # checked by `SearchSpace`
         "initial_candidates": [list, tuple, None],
         "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
+        "warm_start": ["boolean"],
         "time_budget": AMOUNT,
         "fit_timeout": AMOUNT,
         "memory_limit": [COUNT, str, None],
-        "resource": "no_validation",  # checked by `resolve_resource`
         "n_candidates": [COUNT, None],
+        "n_fits": [COUNT, None],
+        "fits_in_flight": [COUNT, None],
+        "min_resources": AMOUNT,
         "max_resources": AMOUNT,
     }
 
@@ -72,7 +75,11 @@ class SharedParameters:
     verbose: int
     initial_candidates: Any
     n_candidates: int | None
+    n_fits: int | None
+    fits_in_flight: int | None
+    sampler: Any
     resource: str | Resource | None
+    min_resources: float | str | None
     max_resources: float | str | None
     checkpoint: t.FilePath | None
     warm_start: bool = False
@@ -91,6 +98,7 @@ class SharedParameters:
     scorer_: t.Scorer | dict[str, t.Scorer]
     n_splits_: int
     n_fits_: int
+    n_fits_left_: int | None
     full_fits_: float
     n_resources_spent_: float
     stopped_by_: str
@@ -143,19 +151,15 @@ class Reward:
     With several metrics, it is the one that ``refit`` names, or the first one.
     """
 
-    def __init__(self, refit: Refit, refit_metric: Refit | None) -> None:
-        # For a callable that returns a dict, only ``refit`` determines the metric.
-        names = [name for name in (refit, refit_metric) if isinstance(name, str)]
-        self._metric = names[0] if names else None
+    def __init__(self, refit: Refit) -> None:
+        self._refit = refit
 
     def metric_of(self, scores: object) -> str:
         """Return the name of the metric; ``"score"`` if there is only one."""
         if not isinstance(scores, dict):
             return "score"
-        if self._metric is None or self._metric not in scores:
-            first: str = next(iter(scores))
-            return first
-        return self._metric
+        is_named = isinstance(self._refit, str) and self._refit in scores
+        return str(self._refit if is_named else next(iter(scores)))
 
     def __call__(self, outcome: Outcome) -> float:
         """Return the test score that guides the search."""
@@ -173,36 +177,25 @@ class Seeds:
         Draws candidates, the same as RandomizedSearchCV.
     root : numpy.random.SeedSequence
         Seed of the splits and the fits.
+    policy : numpy.random.SeedSequence
+        Seed of the policy.
+    held_out : numpy.random.SeedSequence
+        Seed of the rows that boosters hold out.
     """
 
     rng: np.random.RandomState
     root: np.random.SeedSequence
+    policy: np.random.SeedSequence
+    held_out: np.random.SeedSequence
 
     @classmethod
     def of(cls, random_state: t.RandomState | None) -> Seeds:
         """Return the sources of a seed or generator."""
         rng = check_random_state(random_state)
         # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
-        entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4)
-        return cls(rng, np.random.SeedSequence(entropy.tolist()))
-
-    def advance(self) -> None:
-        """Advance the generator, even if nothing was drawn from a grid."""
-        self.rng.randint(2**31 - 1)
-
-    @property
-    def policy(self) -> np.random.SeedSequence:
-        """Seed of the policy."""
-        return self._child(2**31 - 2)
-
-    @property
-    def held_out(self) -> np.random.SeedSequence:
-        """Seed of the rows that boosters hold out."""
-        return self._child(2**31 - 3)
-
-    def _child(self, key: int) -> np.random.SeedSequence:
-        """Return a seed whose key is not that of a split."""
-        return np.random.SeedSequence(self.root.entropy, spawn_key=(key,))
+        entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4).tolist()
+        keys = (), (2**31 - 2,), (2**31 - 3,)  # not those of splits
+        return cls(rng, *(np.random.SeedSequence(entropy, spawn_key=key) for key in keys))
 
 
 @dataclass(frozen=True)
@@ -255,7 +248,7 @@ def check_inputs(
         y,
         scorers,
         refit_metric,
-        Reward(search.refit, refit_metric),
+        Reward(search.refit),
         fit_params=routed.estimator.fit,
         score_params=routed.scorer.score,
         split_params=routed.splitter.split,
@@ -263,10 +256,6 @@ def check_inputs(
     )
 
 
-@overload
-def read_seconds(name: str, value: float | str) -> float: ...
-@overload
-def read_seconds(name: str, value: float | str | None) -> float | None: ...
 def read_seconds(name: str, value: float | str | None) -> float | None:
     """Return a time in seconds; numbers and None are returned unchanged.
 

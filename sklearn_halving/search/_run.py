@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
@@ -32,7 +32,7 @@ from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
-from sklearn_halving.search.preparing._candidates import CandidateSource, Source
+from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates, Source
 from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 from sklearn_halving.search.watching._failure_messages import (
     stopped_message,
@@ -84,8 +84,8 @@ class Run:
     Parameters
     ----------
     setup : Setup
-        What the policy was created from.
-    candidates : Candidates
+        What is known apart from the policy.
+    candidates : LazyCandidates
         The candidates, some of which may be created during the search.
     source : Source or None
         What creates candidates during the search, if something does.
@@ -112,7 +112,7 @@ class Run:
     setup: Setup
     policy: Policy
     plan: SearchPlan
-    candidates: Candidates
+    candidates: LazyCandidates
     source: Source | None
     state: Any = field(init=False)
     task: EvaluationTask = field(init=False)

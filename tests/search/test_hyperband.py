@@ -108,7 +108,7 @@ BAD_INPUT = {
     "max below min": (Recording(), VALUES, {"min_resources": 40, "max_resources": 20}, "at most"),
     "max above all": (Recording(), VALUES, {"max_resources": 10_000}, "more than the 120 rows"),
     "max beyond float": (SGDClassifier(), RATES, {"max_resources": 10**400, **EPOCHS}, "at most"),
-    "min below classes": (Recording(), VALUES, {"min_resources": 2}, "at least 12 rows"),
+    "min below classes": (Recording(), VALUES, {"min_resources": 2}, "at least 12, .* class"),
     "max unknown": (SGDClassifier(), {"alpha": [1]}, {"resource": "fit_time"}, "max_resources"),
     "factor 1": (Recording(), VALUES, {"factor": 1}, r"range \[2.0, inf\)"),
     "factor 1e5": (SGDClassifier(), RATES, {"factor": 1e5}, "would start 100002"),

@@ -71,11 +71,15 @@ class LazyCandidates:
         Maximum number of candidates.
     more : callable
         Returns the candidates of the next group.
+    known : sequence of dict, default=()
+        The candidates that exist already.
     """
 
-    def __init__(self, n_most: int, more: Callable[[], Sequence[Params]]) -> None:
+    def __init__(
+        self, n_most: int, more: Callable[[], Sequence[Params]], known: Sequence[Params] = ()
+    ) -> None:
         self._n_most, self._more = n_most, more
-        self._known: list[Params] = []
+        self._known = list(known)
 
     def ensure(self, arm: int) -> None:
         """Create the candidates up to the group of an arm, unless they exist already."""

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -31,109 +31,89 @@ CONFIGURATION = (
 """Settings of scikit-learn that may change a score."""
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """The store of a search, and its random state.
-
-    Parameters
-    ----------
-    store : FitStore or None
-        The store: a journal, or a memory; None without ``checkpoint`` and ``warm_start``.
-    random_state : RandomState or None
-        Random state with which candidates and splits are drawn: a number if there is a store.
-    """
-
-    store: FitStore | None = None
-    random_state: RandomState | None = None
-
-    def begin(
-        self, search: BaseSearchCV, task: EvaluationTask, limits: PullLimits
-    ) -> KnownFits | None:
-        """Compare the search with the earlier ones of the store, and return their fits.
-
-        Raises
-        ------
-        JournalError
-            If something differs that decides all scores. The message names it.
-        """
-        if self.store is None:
-            return None
-        session = Session(
-            _fields(search, task),
-            int(self.random_state),  # type: ignore[arg-type]
-            _versions(task.estimator),
-        )
-        former = self.store.sessions[-1:]
-        if former:
-            self._compare(search, former[0], session)
-        if former != [session]:
-            self.store.begin(session)
-        cv = search.cv
-        if self.store.outcomes and getattr(cv, "shuffle", False) and cv.random_state is None:
-            warn_user(
-                f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
-                "random_state."
-            )
-        return KnownFits(task, self.store, limits)
-
-    def _compare(self, search: BaseSearchCV, former: Session, session: Session) -> None:
-        """Raise if a search does not fit a store; warn if versions have changed."""
-        before = former.fields | {"random_state": former.seed}
-        now = session.fields | {"random_state": session.seed}
-        differing = [
-            _difference(name, before.get(name), value)
-            for name, value in now.items()
-            if before.get(name) != value
-        ]
-        if differing:
-            is_file = isinstance(self.store, Journal)
-            name = f"checkpoint={str(search.checkpoint)!r}" if is_file else "warm_start=True"
-            way_out = "give checkpoint another path" if is_file else "set warm_start=False"
-            raise JournalError(
-                f"{name} has fits of another search, because these differ: "
-                f"{', '.join(differing)}. Your own code that they use counts, too. Go back to the "
-                f"former ones, or {way_out} to start anew."
-            )
-        changed = [
-            f"{name} {former.versions[name]} before, {version} now"
-            for name, version in session.versions.items()
-            if former.versions.get(name, version) != version
-        ]
-        if changed:
-            warn_user(
-                f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
-                "results combine fits made with both. To repeat all fits, use a new checkpoint."
-            )
-
-
 @contextmanager
-def open_checkpoint(search: BaseSearchCV) -> Iterator[Checkpoint]:
-    """Open the store of a search, if it has one.
-
-    A search with a store has a number as its random state, so that a search that goes on draws
-    the same candidates and splits. If the user gave none, it is drawn, or that of the store.
-    """
-    random_state, memory = search.random_state, vars(search).pop("_known", FitStore())
+def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
+    """Open the store of a search: a journal, or a memory; None without either."""
+    memory = vars(search).pop("_known", FitStore())
     if search.checkpoint is not None:
         with Journal(search.checkpoint) as journal:
-            yield Checkpoint(journal, _seed(random_state, journal))
+            yield journal
     elif search.warm_start:
         search._known = memory
-        yield Checkpoint(memory, _seed(random_state, memory))
+        yield memory
     else:
-        yield Checkpoint(random_state=random_state)
+        yield None
 
 
-def _seed(random_state: RandomState | None, store: FitStore) -> int:
-    """Return the random state of a search with a store as a number."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
+def resumed_seed(store: FitStore | None, random_state: RandomState | None) -> RandomState | None:
+    """Return the random state with which a search draws candidates and splits.
+
+    With a store, it is a number, so that a search that goes on draws the same ones. If the user
+    gave none, it is drawn, or that of the store.
+    """
+    if store is None or isinstance(random_state, Integral):
+        return random_state
     if random_state is None and store.sessions:
         return store.sessions[0].seed
     state = check_random_state(random_state)
     if random_state is not None:  # so that the same object draws the same seed again
         state = deepcopy(state)
     return int(state.randint(2**31 - 1))
+
+
+def known_fits(
+    search: BaseSearchCV, store: FitStore, seed: Any, task: EvaluationTask, limits: PullLimits
+) -> KnownFits:
+    """Compare the search with the earlier ones of the store, and return their fits.
+
+    Raises
+    ------
+    JournalError
+        If something differs that decides all scores. The message names it.
+    """
+    session = Session(_fields(search, task), int(seed), _versions(task.estimator))
+    former = store.sessions[-1:]
+    if former:
+        _compare(search, store, former[0], session)
+    if former != [session]:
+        store.begin(session)
+    cv = search.cv
+    if store.outcomes and getattr(cv, "shuffle", False) and cv.random_state is None:
+        warn_user(
+            f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
+            "random_state."
+        )
+    return KnownFits(task, store, limits)
+
+
+def _compare(search: BaseSearchCV, store: FitStore, former: Session, session: Session) -> None:
+    """Raise if a search does not fit a store; warn if versions have changed."""
+    before = former.fields | {"random_state": former.seed}
+    now = session.fields | {"random_state": session.seed}
+    differing = [
+        _difference(name, before.get(name), value)
+        for name, value in now.items()
+        if before.get(name) != value
+    ]
+    if differing:
+        is_file = isinstance(store, Journal)
+        name = f"checkpoint={str(search.checkpoint)!r}" if is_file else "warm_start=True"
+        way_out = "give checkpoint another path" if is_file else "set warm_start=False"
+        raise JournalError(
+            f"{name} has fits of another search, because these differ: "
+            f"{', '.join(differing)}. Your own code that they use counts, too. Go back to the "
+            f"former ones, or {way_out} to start anew."
+        )
+    changed = [
+        f"{name} {former.versions[name]} before, {version} now"
+        for name, version in session.versions.items()
+        if former.versions.get(name, version) != version
+    ]
+    if changed:
+        warn_user(
+            f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
+            "results combine fits made with both. To repeat all fits, use a new checkpoint."
+        )
 
 
 def _fields(search: BaseSearchCV, task: EvaluationTask) -> dict[str, str | int | float | None]:

@@ -47,28 +47,8 @@ class Levels:
 
 def full_level(search: Any, resource: Resource, splits: SearchSplits) -> Levels:
     """Return the largest level as the only one; raise if it is not possible."""
-    smallest, largest = _level_range(search, resource, splits)
-    amount = search.max_resources
-    level = _level("max_resources", amount, resource)
-    if level is None and largest < 1:
-        raise ValueError(
-            f"max_resources must be a number for resource={resource.name!r}, which has no "
-            "largest amount; got None."
-        )
-    if level is None:
-        return Levels(largest, largest)
-    if resource.subsamples_rows and level < min(smallest, largest):
-        raise ValueError(
-            f"max_resources={amount} is too small: a training subset needs at least "
-            f"{smallest} rows to contain enough of every class or label. Leave max_resources out "
-            "for all rows."
-        )
-    if resource.subsamples_rows and level > largest:
-        raise ValueError(
-            f"max_resources={amount} is more than the {largest} rows of the smallest "
-            "training fold. Leave max_resources out for all rows."
-        )
-    return Levels(level, level)
+    _, top = _level_range(search, resource, splits)
+    return Levels(top, top)
 
 
 def choose_levels(
@@ -79,10 +59,9 @@ def choose_levels(
     ``factor`` determines the number of eliminations between the two levels if ``min_resources`` is
     None. If it is None, the policy chooses the levels.
     """
-    smallest, _ = _level_range(search, resource, splits)
-    max_level = full_level(search, resource, splits).largest
+    smallest, max_level = _level_range(search, resource, splits)
     amount = search.min_resources
-    min_level = _level("min_resources", amount, resource)
+    min_level = _level("min_resources", amount, resource, smallest)
     if min_level is None:
         if factor is None:
             return Levels(min(smallest, max_level), max_level)
@@ -92,12 +71,6 @@ def choose_levels(
         raise ValueError(
             f"min_resources={amount} must be at most max_resources="
             f"{resource.to_amount(max_level)}. Lower min_resources, or leave it out."
-        )
-    if min_level < smallest:
-        raise ValueError(
-            f"min_resources={amount} is too small: a training subset needs at least "
-            f"{smallest} rows to contain enough of every class or label. Leave min_resources out, "
-            f"or use at least {smallest}."
         )
     return Levels(min_level, max_level)
 
@@ -110,22 +83,33 @@ def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> L
     """
     if search.min_resources is not None:
         return choose_levels(search, resource, splits)
-    top = full_level(search, resource, splits).largest
+    least, top = _level_range(search, resource, splits)
     floors = splits.early.row_floors(top) if resource.subsamples_rows else ()
-    least = _level_range(search, resource, splits)[0]
     smallest = max(least, *floors, math.ceil(top / SCREENED**2))
     return Levels(smallest if smallest * SCREENED <= top else top, top)
 
 
 def _level_range(search: Any, resource: Resource, splits: SearchSplits) -> tuple[int, int]:
-    """Return the smallest sensible level, and the largest; raise if they are no such numbers."""
+    """Return the smallest sensible level and that of ``max_resources``; raise if not possible."""
     levels = resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
     is_pair = np.shape(levels) == (2,) and [isinstance(n, Integral) for n in levels] == [True] * 2
     refuse_unless(is_pair, f"level_range of {type(resource).__name__}", "be two integers", levels)
-    return levels
+    smallest, largest = levels
+    level = _level("max_resources", search.max_resources, resource, smallest)
+    if level is None and largest < 1:
+        raise ValueError(
+            f"max_resources must be a number for resource={resource.name!r}, which has no "
+            "largest amount; got None."
+        )
+    if level is not None and resource.subsamples_rows and level > largest:
+        raise ValueError(
+            f"max_resources={search.max_resources} is more than the {largest} rows of the "
+            "smallest training fold. Leave max_resources out for all rows."
+        )
+    return smallest, largest if level is None else level
 
 
-def _level(name: str, amount: float | str | None, resource: Resource) -> int | None:
+def _level(name: str, amount: float | str | None, resource: Resource, least: int) -> int | None:
     """Return the level of an amount, or None; raise if it is not possible."""
     if isinstance(amount, str) and not isinstance(resource, FitTime):
         raise ValueError(
@@ -138,11 +122,12 @@ def _level(name: str, amount: float | str | None, resource: Resource) -> int | N
     # The number of rows is limited by the training fold, which is checked separately.
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
-    if not 1 <= level <= most:
+    if not least <= level <= most:
+        reason = " with enough rows of every class or label" if resource.subsamples_rows else ""
         raise ValueError(
-            f"{name}={amount} must be finite, at least {resource.to_amount(1)}, the smallest "
-            f"amount of resource={resource.name!r}, and at most {MAX_LEVEL:.0e} times that. Give "
-            "another number, or leave it out."
+            f"{name}={amount} must be finite, at least {resource.to_amount(least)}, the smallest "
+            f"amount of resource={resource.name!r}{reason}, and at most "
+            f"{resource.to_amount(MAX_LEVEL):g}. Give another number, or leave it out."
         )
     return level
 
@@ -190,30 +175,34 @@ def optional_resource(search: Any) -> Resource:
     return resolve_resource(search.resource or "n_samples", search.estimator)
 
 
-def count_candidates(
-    search: Any,
-    space: SearchSpace,
-    least_n_fits: Callable[[int], int],
-    fits_of_a_drawn: int = FITS_OF_GRID_SEARCH,
-) -> int:
+def count_candidates(search: Any, space: SearchSpace, n_drawn: int) -> int:
     """Return the number of candidates of a search that draws them before the first fit.
 
-    ``least_n_fits`` is the smallest budget for a number of candidates, and one candidate is
-    drawn from distributions for ``fits_of_a_drawn`` fits.
+    ``n_drawn`` is the default number of those that are drawn from distributions.
     """
-    if search.n_candidates is not None:
-        return min(int(search.n_candidates), space.size or int(search.n_candidates))
-    if space.is_grid and space.size is not None:
+    if search.n_candidates is None and space.is_grid:
+        n_arms = space.at_most()
         if search.n_fits is None:
-            check_number(space.size)  # otherwise the policy compares it with its budget
-        return space.size
-    n_arms = N_OF_DISTRIBUTIONS
-    if search.n_fits is not None:
-        n_arms = max(1, int(search.n_fits) // fits_of_a_drawn)
-        while n_arms > 1 and least_n_fits(n_arms) > search.n_fits:
-            n_arms -= 1
-    n_arms = max(n_arms, len(space.initial))
-    return min(n_arms, space.size or n_arms)
+            check_number(n_arms)  # otherwise the policy compares it with its budget
+        return n_arms
+    return space.at_most(search.n_candidates or max(n_drawn, len(space.initial)))
+
+
+def count_drawn(
+    n_fits: int | None,
+    least_n_fits: Callable[[int], int],
+    fits_of_each: int = FITS_OF_GRID_SEARCH,
+) -> int:
+    """Return how many candidates are drawn for a budget: one for ``fits_of_each`` fits.
+
+    ``least_n_fits`` is the smallest budget for a number of candidates.
+    """
+    if n_fits is None:
+        return N_OF_DISTRIBUTIONS
+    n_drawn = max(1, int(n_fits) // fits_of_each)
+    while n_drawn > 1 and least_n_fits(n_drawn) > n_fits:
+        n_drawn -= 1
+    return n_drawn
 
 
 def count_fits(search: Any, n_arms: int, splits: SearchSplits, least: int = 1) -> int:
@@ -250,10 +239,8 @@ def grid_policy(
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources is None:
         first_floor, deep_floor = splits.early.row_floors(levels.largest)
-    n_arms = min(n for n in (search.n_candidates, space.size) if n is not None)
-    check_number(n_arms)
     return GridHalving(
-        n_arms=n_arms,
+        n_arms=space.at_most(search.n_candidates),
         factor=GRID_FACTOR if factor is None else factor,
         early_repetitions=n_early,
         first_floor=first_floor,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything that is known before the policy is created.
+    """Everything that is known of a search, apart from its policy.
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ class Setup:
         The range of levels.
     n_candidates : int
         Maximum number of candidates. Brackets have their own.
-    n_fits : int or None
-        Maximum number of fits, if there is one. Brackets have their own.
     sampler : Sampler or None
         The sampler that creates candidates during the search, if one does.
     is_endless : bool
@@ -59,7 +57,7 @@ class Setup:
     reward_range : tuple[float, float] or None
         The range of the score that guides the search, if it is known.
     drawn : Sequence[Params]
-        Candidates that must be known before the policy is created.
+        The candidates, if they must be known before the policy is created.
     """
 
     inputs: Inputs
@@ -68,7 +66,6 @@ class Setup:
     splits: SearchSplits
     levels: Levels
     n_candidates: int = 1
-    n_fits: int | None = None
     sampler: Sampler | None = None
     is_endless: bool = False
     reward_range: tuple[float, float] | None = None
@@ -102,21 +99,16 @@ def make_candidates(
     setup: Setup,
     plan: SearchPlan,
     source: Source | None,
-) -> Candidates:
+) -> LazyCandidates:
     """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
-    if setup.drawn:
-        return setup.drawn
+    n_arms = plan.problem.n_arms
     if source is not None:
-        setup.space.check_initial(plan.problem.n_arms)
+        setup.space.check_initial(n_arms)
         check_candidates(estimator, source.examples())
-        return LazyCandidates(plan.problem.n_arms, source.more)
-    if not plan.is_endless:
-        drawn = setup.space.draw(plan.n_of_bracket, setup.inputs.seeds.rng)
-        check_candidates(estimator, drawn)
-        return drawn
-    rng, sizes = setup.inputs.seeds.rng, plan.n_of_bracket
-    sizes = sizes[: len(sizes) // plan.n_loops]
-    candidates = LazyCandidates(plan.problem.n_arms, partial(setup.space.draw, sizes, rng))
+        return LazyCandidates(n_arms, source.more)
+    sizes = [bracket.n_arms for bracket in plan.first_loop]
+    draw = partial(setup.space.draw, sizes, setup.inputs.seeds.rng)
+    candidates = LazyCandidates(n_arms, draw, setup.drawn)
     candidates.ensure(0)
     check_candidates(estimator, candidates)
     return candidates
@@ -183,9 +175,9 @@ class SearchPlan:
         return self.of_policy.has_rungs
 
     @property
-    def n_of_bracket(self) -> list[int]:
-        """Number of candidates with which each bracket starts."""
-        return [bracket.n_arms for bracket in self.brackets]
+    def first_loop(self) -> list[Bracket]:
+        """The brackets; of endless loops, those of the first one, which stands for all."""
+        return [each for each in self.brackets if not (self.is_endless and each.loop)]
 
     @property
     def n_fits(self) -> int | None:
@@ -203,7 +195,7 @@ class SearchPlan:
 
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
-    """Return one row for each round. Of endless loops, the first one stands for all."""
+    """Return one row for each round."""
     import pandas as pd  # slow to import, and `fit` does not need it
 
     amount = resource.to_amount
@@ -216,9 +208,8 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
             "n_resources": amount(each.level),
             "n_fits": pd.NA if (n := plan.fits_of(each)) is None else n,
         }
-        for bracket in plan.brackets
+        for bracket in plan.first_loop
         for number, each in enumerate(bracket.rounds)
-        if not (plan.is_endless and bracket.loop)
     ]
     table = pd.DataFrame(rows)
     unused = [

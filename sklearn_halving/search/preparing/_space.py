@@ -108,18 +108,14 @@ class SearchSpace:
             return None
         return len(self.initial) + len(self._others)
 
+    def at_most(self, *numbers: int | None) -> int:
+        """Return the number of candidates, or the smallest of some numbers that is below it."""
+        return min(int(n) for n in (*numbers, self.size) if n is not None)
+
     @property
     def n_of_grid(self) -> int:
         """Number of candidates of GridSearchCV; 0 without a grid."""
         return len(self._grid or ())
-
-    @property
-    def n_different_in_grid(self) -> int:
-        """Number of candidates of a grid, without duplicates unless the grid is very large."""
-        grid = self._grid or ()
-        if len(grid) > MAX_CHOICES:
-            return self.size or 0
-        return n_different((*self.initial, *grid))
 
     def check_initial(self, n_candidates: int) -> None:
         """Raise if there are more initial candidates than the search starts."""
@@ -251,11 +247,6 @@ def _draw_indices(
     return drawn
 
 
-def n_different(candidates: Iterable[Params]) -> int:
-    """Return the number of different candidates. A small grid is used in several brackets."""
-    return len(first_of_each(candidates))
-
-
 def first_of_each(candidates: Iterable[Params]) -> list[int]:
     """Return the index of the first of all equal candidates, for each different one."""
     first: dict[str, int] = {}
@@ -369,28 +360,21 @@ def estimator_with(estimator: Estimator, params: Params, message: str) -> Estima
     try:
         changed: Estimator = clone(estimator).set_params(**own)
     except (ValueError, TypeError) as error:
-        unknown = _unknown_parameter(estimator, own)
-        if unknown is None:
+        unfitted = clone(estimator)
+        objects = {name: value for name, value in own.items() if hasattr(value, "get_params")}
+        with suppress(ValueError):
+            unfitted.set_params(**objects)  # may have other parameters than what it replaces
+        valid = unfitted.get_params()
+        if own.keys() <= valid.keys():
             raise
-        name, owner, hint = unknown
-        raise ValueError(message.format(name=name, estimator=owner) + hint) from error
-    return changed
-
-
-def _unknown_parameter(estimator: Estimator, params: Params) -> tuple[str, Estimator, str] | None:
-    """Return a parameter that the estimator, with its new steps, lacks, and a hint; or None."""
-    unfitted: Estimator = clone(estimator)
-    objects = {name: value for name, value in params.items() if hasattr(value, "get_params")}
-    with suppress(ValueError):
-        unfitted.set_params(**objects)  # may have other parameters than the object it replaces
-    valid = unfitted.get_params()
-    for name in sorted(params.keys() - valid.keys()):
+        name = min(own.keys() - valid.keys())
         last = name.rpartition("__")[2]
         same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
         near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return name, unfitted, f"{hint} Valid parameters are: {listed(valid)}."
-    return None
+        text = message.format(name=name, estimator=unfitted)
+        raise ValueError(f"{text}{hint} Valid parameters are: {listed(valid)}.") from error
+    return changed
 
 
 def _completed(params: Params, estimator: Estimator, space: SearchSpace) -> Params:

@@ -147,56 +147,50 @@ Pairs = Sequence[tuple[Rows, Rows]]
 """Train and test rows of splits."""
 
 
-def fixed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -> SearchSplits:
-    """Return the splits of the splitter, as in GridSearchCV."""
-    data = _Data.of(search, inputs)
-    splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
-    check_groups(splitter, inputs.split_params)
-    pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
-    n_train, n_test = _smallest(pairs)
-    numbers = _order_of(data, pairs)
-    pairs = [pairs[number] for number in numbers]
-    orders = data.subset_orders(pairs, inputs.seeds.root) if resource.subsamples_rows else None
-    folds = tuple(
-        Fold(train, test) if orders is None else orders.fold(repetition, train, test, n_train)
-        for repetition, (train, test) in enumerate(pairs)
-    )
-    return SearchSplits(
-        ListedFolds(folds, numbers),
-        len(pairs),
-        n_train,
-        n_test,
-        num_samples(inputs.X),
-        max(fold.n_needed for fold in folds),
-        EarlyRungs.of(data, pairs),
-        held_out=_held_out(data, pairs, inputs.seeds.held_out),
-    )
+def search_splits(
+    search: SharedParameters, inputs: Inputs, resource: Resource, *, is_stream: bool
+) -> SearchSplits:
+    """Return the splits of the splitter, as in GridSearchCV, or a stream of splits.
 
-
-def streamed_splits(search: SharedParameters, inputs: Inputs, resource: Resource) -> SearchSplits:
-    """Return the splits as a stream, which is unlimited if the splitter can be reshuffled."""
-    data = _Data.of(search, inputs)
-    stream = split_stream(
-        search.cv,
-        inputs.X,
-        inputs.y,
-        classifier=data.classifies,
-        random_state=inputs.seeds.root,
-        **inputs.split_params,
-    )
-    n_known = stream.n_repetitions
-    pairs = [stream.split(number) for number in range(n_known or N_LOOKED_AT)]
+    A stream is unlimited if the splitter can be reshuffled. Its first splits stand for all.
+    """
+    data, stream = _Data.of(search, inputs), None
+    if is_stream:
+        stream = split_stream(
+            search.cv,
+            inputs.X,
+            inputs.y,
+            classifier=data.classifies,
+            random_state=inputs.seeds.root,
+            **inputs.split_params,
+        )
+        pairs = [stream.split(number) for number in range(stream.n_repetitions or N_LOOKED_AT)]
+    else:
+        splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
+        check_groups(splitter, inputs.split_params)
+        pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
     n_train, n_test = _smallest(pairs)
     orders = data.subset_orders(pairs, inputs.seeds.root) if resource.subsamples_rows else None
-    folds = StreamedFolds(stream, orders, None if orders is None else n_train)
+    folds: Folds
+    if stream is not None:
+        folds = StreamedFolds(stream, orders, None if orders is None else n_train)
+    else:
+        numbers = _order_of(data, pairs)
+        pairs = [pairs[number] for number in numbers]
+        listed = (
+            Fold(train, test) if orders is None else orders.fold(repetition, train, test, n_train)
+            for repetition, (train, test) in enumerate(pairs)
+        )
+        folds = ListedFolds(tuple(listed), numbers)
     return SearchSplits(
         folds,
-        n_known,
+        len(pairs) if stream is None else stream.n_repetitions,
         n_train,
         n_test,
         num_samples(inputs.X),
         max(folds.fold(number).n_needed for number in range(len(pairs))),
-        held_out=_held_out(data, pairs, inputs.seeds.held_out),
+        EarlyRungs.of(data, pairs) if stream is None else EarlyRungs(),
+        _held_out(data, pairs, inputs.seeds.held_out),
     )
 
 

@@ -18,7 +18,7 @@ from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._space import first_of_each, n_different, own_candidate
+from sklearn_halving.search.preparing._space import first_of_each, own_candidate
 from sklearn_halving.search.reporting._choice import finalists, numbers_of_scores
 from sklearn_halving.search.reporting._tables import (
     Means,
@@ -246,7 +246,7 @@ def _own_candidate(run: Run, estimator: Estimator) -> int | None:
 def grid_fits(run: Run) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
     space, n_splits = run.setup.space, run.setup.splits.n_repetitions
-    if space.size is None or not space.is_grid or len(run.candidates) < space.size:
-        return None  # not listed: the grid may be huge
-    is_whole = n_different(run.candidates) == space.n_different_in_grid
-    return space.n_of_grid * n_splits if is_whole and n_splits is not None else None
+    if not space.is_grid or n_splits is None:
+        return None
+    n_made = sum(1 for _ in run.candidates)  # none is made again before all are made
+    return space.n_of_grid * n_splits if n_made >= space.at_most() else None

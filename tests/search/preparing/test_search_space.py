@@ -9,13 +9,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform, uniform
+from scipy.stats import loguniform, randint, uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 
 from search.common import SEARCHES, data, small
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
+from sklearn_halving.search.preparing._space import SearchSpace
 
 # --------------------------------------------------------------------------- huge grids
 
@@ -55,6 +56,10 @@ def test_some_candidates_of_a_huge_grid_are_drawn_without_listing_it(search_clas
     with little_memory():
         search.fit(*data(300))
     assert len({str(params) for params in search.cv_results_["params"]}) == 9
+
+
+def test_more_candidates_than_an_index_can_count_are_unlimited():
+    assert SearchSpace({name: randint(1, 9999) for name in "abcdefgh"}).size is None
 
 
 FOREST = make_pipeline(RandomForestClassifier(2))
