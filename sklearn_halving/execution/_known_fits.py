@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving._content_hash import content_hash, params_digest, value_digest
+from sklearn_halving._content_hash import content_hash, params_digest, plain_value, value_digest
 from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._journal import FitKey, FitStore, Values
@@ -151,7 +151,7 @@ def candidate_digest(params: Params) -> str:
 
 def _plain(value: object) -> Any:
     """Return the value of a parameter as JSON can hold it."""
-    plain: Any = value.item() if isinstance(value, np.generic) else value
+    plain = plain_value(value)
     is_finite = not isinstance(plain, float) or np.isfinite(plain)
     is_known = plain is None or isinstance(plain, str | bool | int | float)
     return plain if is_known and is_finite else {"digest": value_digest(value)}
