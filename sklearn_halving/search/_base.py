@@ -31,7 +31,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
+from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
@@ -328,7 +328,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 observer=progress,
                 known=run.known,
                 known_first=run.known_first,
-                signals=StopSignals(run.deadline, interrupt),
+                deadline=run.deadline,
+                interrupt=interrupt,
                 ensure=candidates.ensure if isinstance(candidates, LazyCandidates) else None,
                 n_workers=run.n_workers,
             )
