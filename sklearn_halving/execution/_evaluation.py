@@ -337,7 +337,7 @@ def pull_text(task: EvaluationTask, pull: Pull) -> str:
 def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
     """Return the beginning of a line, in the format of GridSearchCV."""
     of_all = "" if task.n_repetitions is None else f"/{task.n_repetitions}"
-    candidate = f"; {pull.arm + 1}/{len(task.candidates)}" if task.verbose > 9 else ""
+    candidate = f"; {pull.arm + 1}/{task.n_candidates}" if task.verbose > 9 else ""
     return f"[CV {task.splits.number(pull.repetition) + 1}{of_all}{candidate}] {word} "
 
 

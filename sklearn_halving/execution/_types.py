@@ -346,8 +346,8 @@ class EvaluationTask:
     ----------
     estimator : Estimator
         Cloned for every arm.
-    candidates : Candidates
-        The parameters of each arm.
+    candidates : Candidates or dict of int to Params
+        The parameters of each arm; in a worker, of the arms of its jobs.
     splits : Folds
         Train and test rows of each repetition.
     resource : Resource
@@ -375,7 +375,7 @@ class EvaluationTask:
     # The data as passed by the user; y may be None.
     X: object
     y: object
-    candidates: Candidates
+    candidates: Candidates | dict[int, Params]
     splits: Folds
     resource: Resource
     scorer: Scorer
@@ -386,6 +386,7 @@ class EvaluationTask:
     return_train_score: bool = False
     error_score: float | str = np.nan
     verbose: int = 0
+    n_candidates: int = 1
     n_repetitions: int | None = 1
     max_level: int = 1
     seed: np.random.SeedSequence | None = None

@@ -284,6 +284,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
+            n_candidates=len(run.candidates),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
             seed=inputs.seeds.root if seeds_all or self.random_state is not None else None,
