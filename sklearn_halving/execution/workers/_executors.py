@@ -67,7 +67,8 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    Pulls that have limits run in a process that their worker may kill; see `_limits`.
+    Pulls that have limits run in a process that their worker, or this process, may kill; see
+    `_limits`.
 
     Raises
     ------
@@ -81,11 +82,12 @@ def open_executor(
         n_threads = session.threads_of_fit(FIT_THREADS.get())
         task = replace(task, n_threads=n_threads)
         executor: Executor
-        if session.can_submit:
+        if session.can_submit or limits != NO_LIMITS:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
+            in_flight = in_flight if session.can_submit else 1  # until a fit ends, none can stop
             executor = JoblibExecutor(task, session, in_flight, limits)
         else:
-            executor = SerialExecutor(task, limits)
+            executor = SerialExecutor(task)
         # Threads of this process cannot limit BLAS, which has one limit for all of them.
         with fit_threads(n_threads if session.uses_threads else None):
             try:
@@ -95,18 +97,15 @@ def open_executor(
 
 
 class SerialExecutor:
-    """Runs one job at each `wait_any`: in this process or, with limits, in another."""
+    """Runs one job at each `wait_any`, in this process."""
 
     uses_threads = False
     can_abandon = False
     """Whether running fits can be given up, which threads cannot."""
 
-    def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
+    def __init__(self, task: EvaluationTask) -> None:
         self._task = task
-        self._limits = limits
         self._queue: deque[Job] = deque()
-        self._token = uuid4().hex
-        self._packed = [] if limits == NO_LIMITS else _worker.packed(task)
 
     @property
     def room(self) -> int:
@@ -126,21 +125,10 @@ class SerialExecutor:
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Run the oldest job, if there is one; ``timeout`` is ignored."""
-        if not self._queue:
-            return []
-        job = self._queue.popleft()
-        if not self._packed:
-            return [evaluate(self._task, job)]
-        chunk = _worker.packed_chunk(self._task, [job])
-        (done,) = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
-        if isinstance(done, Exception):
-            raise done
-        return [done]
+        return [evaluate(self._task, self._queue.popleft())] if self._queue else []
 
     def close(self) -> None:
-        """Kill the process of the fits, if there is one."""
-        if self._packed:
-            _limits.PROCESSES.close(self._token)
+        """Do nothing: there is no process to end."""
 
 
 @dataclass
@@ -428,8 +416,8 @@ class JoblibExecutor:
             return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
             self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
-        guarded = partial(_limits.guarded_chunk, self._limits)
-        function = guarded if is_guarded else _worker.evaluate_chunk
+        guard = _limits.guarded_jobs if self._session.shares_memory else _limits.guarded_chunk
+        function = partial(guard, self._limits) if is_guarded else _worker.evaluate_chunk
         content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:
             # Its scheduler keeps the arguments of a call, but sends an array to the worker alone.
