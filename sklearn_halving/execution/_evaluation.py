@@ -184,7 +184,7 @@ def _hold_out(
     """Return the rows to fit on, and those on which early stopping is evaluated, if any."""
     if task.held_out is None or not stops_early(estimator, task.fit_params):
         return rows, None
-    fit_rows, held_out = task.held_out.cut(pull.repetition, rows)
+    fit_rows, held_out = task.held_out.hold_out(pull.repetition, rows)
     if len(held_out) == 0:
         return rows, None
     return fit_rows, _selected(task, estimator, held_out, fit_rows, task.fit_params)

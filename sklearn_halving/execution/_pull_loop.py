@@ -388,7 +388,7 @@ class PullLoop:
         """Return the known outcome of a pull as that of this search; None if it is not known."""
         outcome = None if self.known is None else self.known.find(pull, key)
         if self.known is not None and outcome is not None:
-            self.log.places[pull] = self.known.place(key)
+            self.log.places[pull] = self.known.places[key]
             self.log.record(outcome)
             self._take_in(outcome, None, is_known=True)
         return outcome

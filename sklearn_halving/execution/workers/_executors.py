@@ -177,13 +177,14 @@ class ChunkQueue:
             # would keep one worker busy while the others are idle.
             self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
 
-    def next_chunk(self) -> tuple[list[Job], bool]:
-        """Remove a chunk from the queue; return it and whether it may kill a worker.
+    def next_chunk(self, *, guards_all: bool = False) -> tuple[list[Job], bool]:
+        """Remove a chunk from the queue; return it and whether it is guarded.
 
-        A chunk takes about `CHUNK_SECONDS`. It leaves enough jobs for the other workers.
+        A guarded job is alone. Another chunk takes about `CHUNK_SECONDS`, and leaves enough jobs
+        for the other workers.
         """
-        if self.suspects:
-            return [self.suspects.popleft()], True
+        if self.suspects or guards_all:
+            return [(self.suspects or self.waiting).popleft()], True
         fair_share = ceil(len(self.waiting) / self.max_chunks)
         # Less than a tenth of a chunk is not shared, because sending it takes longer.
         fair_share = max(fair_share, self._chunk_size(self.waiting[0].pull.level) // 10)
@@ -391,9 +392,9 @@ class JoblibExecutor:
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
+        guards_all = self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
         while len(self._sent) < self._queue.max_chunks and len(self._queue):
-            chunk, is_suspect = self._queue.next_chunk()
-            is_guarded = is_suspect or self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
+            chunk, is_guarded = self._queue.next_chunk(guards_all=guards_all)
             key, self._n_sent = self._n_sent, self._n_sent + 1
             self._sent[key] = chunk
             try:
@@ -416,7 +417,7 @@ class JoblibExecutor:
             return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
             self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
-        guard = _limits.guarded_jobs if self._session.shares_memory else _limits.guarded_chunk
+        guard = _limits.guarded_job if self._session.shares_memory else _limits.guarded_chunk
         function = partial(guard, self._limits) if is_guarded else _worker.evaluate_chunk
         content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:
