@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from dis import get_instructions
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from sysconfig import get_paths
 from typing import Any
@@ -21,7 +21,6 @@ from scipy import sparse
 
 from sklearn_halving._typing import Parameterized, Params
 
-SCALARS = str, bool, int, float, type(None)
 DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
@@ -69,27 +68,17 @@ def params_digest(params: Params) -> str:
 
     1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
     """
-    plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
-    hasher = _Hasher(parents=(id(plain),))
-    items = (
-        _scalar_digest(*item, repr(item[1]))
-        if isinstance(item[1], SCALARS)
-        else hasher.digest_of(item)
-        for item in plain.items()
-    )
-    hasher.add_unordered("dict", items)
-    return hasher.digest()
-
-
-@lru_cache(maxsize=2**12, typed=True)
-def _scalar_digest(name: str, value: object, _text: str) -> str:  # 0.0 == -0.0
-    """Return the digest of a parameter. Samplers ask for those of a grid again and again."""
-    return content_hash((name, value))
+    return content_hash({name: plain_value(value) for name, value in params.items()})
 
 
 def value_digest(value: object) -> str:
     """Return the identity of a value of a parameter, as in `params_digest`."""
-    return content_hash(value.item() if isinstance(value, np.generic) else value)
+    return content_hash(plain_value(value))
+
+
+def plain_value(value: Any) -> Any:
+    """Return a scalar of NumPy as that of Python, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class _Hasher:

@@ -127,8 +127,9 @@ class JoblibSession:
     def reopen(self) -> None:
         """Abandon the running tasks and start new workers."""
         error = RuntimeError("opened anew")
-        if self._has_lost_manager():
-            self._end_loky_workers()
+        if self._has_lost_manager():  # which would end the processes of loky
+            for process in list(self._backend._workers._processes.values()):
+                process.terminate()
         with suppress(Exception):  # the backend is already broken
             self.__exit__(type(error), error, None)
         self.__enter__()
@@ -256,11 +257,6 @@ class JoblibSession:
         workers = getattr(self._backend, "_workers", None)
         manager = getattr(workers, "_executor_manager_thread", None)
         return manager is not None and not manager.is_alive()
-
-    def _end_loky_workers(self) -> None:
-        """End the processes of loky, which its thread would do if it were alive."""
-        for process in list(self._backend._workers._processes.values()):
-            process.terminate()
 
     def _pool_processes(self) -> list[int]:
         """Return the process ids of the backend "multiprocessing".

@@ -184,7 +184,7 @@ def _hold_out(
     """Return the rows to fit on, and those on which early stopping is evaluated, if any."""
     if task.held_out is None or not stops_early(estimator, task.fit_params):
         return rows, None
-    fit_rows, held_out = task.held_out.cut(pull.repetition, rows)
+    fit_rows, held_out = task.held_out.hold_out(pull.repetition, rows)
     if len(held_out) == 0:
         return rows, None
     return fit_rows, _selected(task, estimator, held_out, fit_rows, task.fit_params)
@@ -337,7 +337,7 @@ def pull_text(task: EvaluationTask, pull: Pull) -> str:
 def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
     """Return the beginning of a line, in the format of GridSearchCV."""
     of_all = "" if task.n_repetitions is None else f"/{task.n_repetitions}"
-    candidate = f"; {pull.arm + 1}/{len(task.candidates)}" if task.verbose > 9 else ""
+    candidate = f"; {pull.arm + 1}/{task.n_candidates}" if task.verbose > 9 else ""
     return f"[CV {task.splits.number(pull.repetition) + 1}{of_all}{candidate}] {word} "
 
 

@@ -31,7 +31,7 @@ LOCKED_BYTE = 2**40
 """The byte that is locked on Windows: beyond the end of a journal, which stays readable."""
 
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format. Journals with another number are refused."""
 MAGIC = b'{"journal":"sklearn_halving",'
 """The first bytes of every journal."""
@@ -152,8 +152,6 @@ class Journal(FitStore):
                 rule = "checkpoint must be the path of a regular file, or of a new one"
                 raise JournalError(f"{rule}; got {str(self.path)!r}.")
             self._fd = os.open(self.path, flags, 0o666)
-        except JournalError:
-            raise
         except (OSError, ValueError) as error:  # the latter for a zero in the name
             error.add_note("checkpoint must be a file in a folder that can be written to.")
             raise
@@ -298,9 +296,9 @@ def outcome_line(key: FitKey, params: Values, outcome: Outcome, header: int) -> 
     """Return the line of a fit. Values that are None or empty are left out."""
     content: Values = {"candidate": key.candidate, "fit": key.fit, "params": params}
     for name in READERS:
-        value = getattr(outcome, ATTRIBUTES.get(name, name))
+        value = getattr(outcome, name)
         if value not in (None, ()):
-            content[name] = _scores(value) if name in ATTRIBUTES else value
+            content[name] = _scores(value) if name.endswith("scores") else value
     return _line(content, header)
 
 
@@ -398,9 +396,8 @@ def _session(values: Values) -> Session:
 
 
 def _outcome(values: Values) -> Outcome:
-    known = {name: READERS[name](values[name]) for name in READERS if name in values}
-    scores = {attribute: known.pop(name, None) for name, attribute in ATTRIBUTES.items()}
-    return Outcome(**known, **scores)
+    known = {name: read(values[name]) for name, read in READERS.items() if name in values}
+    return Outcome(**{"train_scores": None} | known)
 
 
 def _scores(scores: Scores) -> Plain | dict[str, Plain]:
@@ -479,8 +476,8 @@ def _read_levels(values: Iterable[object]) -> tuple[int, ...]:
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "pull": _read_pull,
-    "test": _read_scores,
-    "train": _read_scores,
+    "test_scores": _read_scores,
+    "train_scores": _read_scores,
     "started": _seconds,
     "fit_seconds": _seconds,
     "score_seconds": _seconds,
@@ -493,6 +490,4 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "limit": _seconds,
     "levels": _read_levels,
 }
-"""How the values of an outcome are read, by their names in the file."""
-ATTRIBUTES = {"test": "test_scores", "train": "train_scores"}
-"""Attributes of an outcome that have another name in the file."""
+"""How the values of an outcome are read."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_halving._content_hash import content_hash, params_digest, value_digest
+from sklearn_halving._content_hash import content_hash, params_digest, plain_value, value_digest
 from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._journal import FitKey, FitStore, Values
@@ -37,7 +37,8 @@ class KnownFits:
     limits: PullLimits = NO_LIMITS
     outcomes: dict[FitKey, Outcome] = field(init=False)
     """The fits that need not be made again."""
-    _places: dict[FitKey, int] = field(init=False)
+    places: dict[FitKey, int] = field(init=False)
+    """How many of them returned before each."""
     _candidates: dict[int, tuple[str, bool]] = field(default_factory=dict, init=False)
     _fits: dict[tuple[object, ...], str] = field(default_factory=dict, init=False)
     _rows: dict[tuple[object, ...], str] = field(default_factory=dict, init=False)
@@ -46,7 +47,7 @@ class KnownFits:
         """Number the fits in the order in which they returned."""
         known = self.store.outcomes.items()
         self.outcomes = {key: outcome for key, outcome in known if self._is_final(outcome)}
-        self._places = {key: place for place, key in enumerate(self.outcomes)}
+        self.places = {key: place for place, key in enumerate(self.outcomes)}
 
     def key(self, pull: Pull, levels: Sequence[int]) -> FitKey:
         """Return the key of a pull, whose model was trained to other levels before."""
@@ -66,10 +67,6 @@ class KnownFits:
             return None
         train_scores = outcome.train_scores if wants_train else None
         return replace(outcome, pull=pull, train_scores=train_scores)
-
-    def place(self, key: FitKey) -> int:
-        """Return how many of the known fits returned before this one."""
-        return self._places[key]
 
     def keep(self, key: FitKey, outcome: Outcome) -> None:
         """Add a new outcome to the store, with the limit that may have ended it."""
@@ -136,7 +133,7 @@ class KnownFits:
         if place not in self._rows:
             task, fold = self.task, self.task.splits.fold(repetition)
             rows = fold.train_rows(level)
-            held_out = task.held_out.cut(repetition, rows) if stops and task.held_out else ()
+            held_out = task.held_out.hold_out(repetition, rows) if stops and task.held_out else ()
             parts = [np.asarray(part, dtype=np.int64) for part in (rows, fold.test, *held_out)]
             self._rows[place] = content_hash(fold.digest, parts)
         return self._rows[place]
@@ -151,7 +148,7 @@ def candidate_digest(params: Params) -> str:
 
 def _plain(value: object) -> Any:
     """Return the value of a parameter as JSON can hold it."""
-    plain: Any = value.item() if isinstance(value, np.generic) else value
+    plain = plain_value(value)
     is_finite = not isinstance(plain, float) or np.isfinite(plain)
     is_known = plain is None or isinstance(plain, str | bool | int | float)
     return plain if is_known and is_finite else {"digest": value_digest(value)}

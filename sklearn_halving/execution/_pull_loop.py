@@ -25,7 +25,6 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
-from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._protocol import Policy, TakesKnown, UsesTime
 from sklearn_halving.policies._types import Problem, Pull, Pulls
 
@@ -94,48 +93,11 @@ class Kept(NamedTuple):
     levels : tuple[int, ...]
         The levels through which it was trained, the current one last.
     model : object
-        The model or its pickle. It is None while it is in use, and after a resume.
+        The model or its pickle; None after a resume.
     """
 
     levels: tuple[int, ...] = ()
     model: object = None
-
-
-@dataclass
-class ModelStore:
-    """The latest model of each pair (arm, repetition).
-
-    The store holds at most one model for each arm and split, and no model of an eliminated
-    arm. The number of surviving arms therefore bounds the memory.
-    """
-
-    _kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
-
-    def keep(self, pull: Pull, levels: tuple[int, ...], model: object) -> None:
-        """Store a model, or how to make it again, in place of that of the level below."""
-        self._kept.pop((pull.arm, pull.repetition), None)
-        if levels:
-            self._kept[pull.arm, pull.repetition] = Kept(levels, model)
-
-    def levels(self, pull: Pull) -> tuple[int, ...]:
-        """Return the levels through which the model was trained that a pull continues."""
-        return self._kept.get((pull.arm, pull.repetition), Kept()).levels
-
-    def take(self, pull: Pull) -> object:
-        """Return the model whose training a pull continues, if there is one, and release it."""
-        kept = self._kept.get((pull.arm, pull.repetition), Kept())
-        if kept.model is not None:
-            self._kept[pull.arm, pull.repetition] = Kept(kept.levels)
-        return kept.model
-
-    def drop(self, is_alive: BoolArray) -> None:
-        """Drop the models of eliminated arms; ``is_alive`` has shape (n_arms,)."""
-        for arm, repetition in list(self._kept):
-            if not is_alive[arm]:
-                del self._kept[arm, repetition]
-
-    def __len__(self) -> int:
-        return len(self._kept)
 
 
 class Interrupt:
@@ -195,34 +157,6 @@ class Interrupt:
 
 
 @dataclass
-class StopSignals:
-    """Signals that stop a loop before the policy is finished.
-
-    Parameters
-    ----------
-    deadline : float, default=inf
-        Time of ``time.monotonic`` after which no pull starts.
-    interrupt : Interrupt, optional
-        The handler of signals.
-    is_called_off : bool, default=False
-        Whether an observer has requested to stop.
-    """
-
-    deadline: float = float("inf")
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    is_called_off: bool = False
-
-    @property
-    def reason(self) -> str | None:
-        """The signal that stops the loop; None if there is none."""
-        if self.interrupt.is_requested:
-            return "interrupt"
-        if self.is_called_off:
-            return "callback"
-        return "time_budget" if time.monotonic() >= self.deadline else None
-
-
-@dataclass
 class PullLoop:
     """Runs a policy against an executor.
 
@@ -251,10 +185,10 @@ class PullLoop:
         Fits that are not made again. New ones are added to them before they are used.
     known_first : sequence of pairs of Pull and FitKey, default=()
         Known fits of the first arms that a policy that plans by time is told at the start.
-    models : ModelStore, optional
-        Stores models between levels.
-    signals : StopSignals, optional
-        Signals to stop early.
+    deadline : float, default=inf
+        Time of ``time.monotonic`` after which no pull starts.
+    interrupt : Interrupt, optional
+        The handler of signals.
     ensure : callable or None, default=None
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
@@ -270,6 +204,9 @@ class PullLoop:
     ----------
     stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
         What stopped the loop; None while it runs, and after the policy has finished.
+    models : dict of (arm, repetition) to Kept
+        The latest model of each, but for eliminated arms and the highest level. The number of
+        surviving arms therefore bounds the memory.
     """
 
     policy: Policy
@@ -282,16 +219,18 @@ class PullLoop:
     observer: PullObserver = field(default_factory=PullObserver)
     known: KnownFits | None = None
     known_first: Sequence[tuple[Pull, FitKey]] = ()
-    models: ModelStore = field(default_factory=ModelStore)
-    signals: StopSignals = field(default_factory=StopSignals)
+    deadline: float = float("inf")
+    interrupt: Interrupt = field(default_factory=Interrupt)
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
     stopped_by: str | None = field(default=None, init=False)
+    models: dict[tuple[int, int], Kept] = field(default_factory=dict, init=False)
     _open: dict[Pull, FitKey | None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
     _record_time: Callable[..., None] | None = field(default=None, init=False)
     _has_full_fit: bool = field(default=False, init=False)
+    _is_called_off: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Note whether the policy plans by time."""
@@ -315,7 +254,7 @@ class PullLoop:
                 self._run()
             raise
         finally:
-            self.signals.interrupt.makes_results = True
+            self.interrupt.makes_results = True
 
     def _tell_known(self) -> None:
         """Tell the policy what is known of its first arms: small levels first, as in a search."""
@@ -327,7 +266,7 @@ class PullLoop:
         seconds = np.array([outcome.fit_seconds + outcome.score_seconds for outcome in outcomes])
         told, policy = Pulls.of(*(o.pull for o in outcomes)), cast(TakesKnown, self.policy)
         policy.tell_known(self.state, told, rewards, seconds)
-        self._record_time(None, 0.0, self.signals.deadline - time.monotonic(), self.n_workers)
+        self._record_time(None, 0.0, self.deadline - time.monotonic(), self.n_workers)
         if self.ensure is not None:
             self.ensure(max(outcome.pull.arm for outcome in outcomes))
 
@@ -352,8 +291,6 @@ class PullLoop:
 
     def _decide(self) -> bool:
         """Tell outcomes and ask for pulls; return whether the policy is finished."""
-        if self.stopped_by is None and self._must_wait() and self._room() <= 0:
-            return False  # to limit the threads for nothing would take time
         # BLAS gets one thread, unless that could slow down fits in threads of this process.
         with nullcontext() if self.executor.uses_threads else one_blas_thread():
             self._tell()
@@ -369,11 +306,11 @@ class PullLoop:
         is_stopped = self._is_stopped()
         is_late = self.stopped_by == "time_budget" and self._has_full_fit
         gives_up = is_late and self.executor.can_abandon
-        patience = min(PATIENCE, max(0.0, self.signals.deadline - time.monotonic()))
+        patience = min(PATIENCE, max(0.0, self.deadline - time.monotonic()))
         try:
             results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
         finally:
-            if (raised := self.signals.interrupt.raised) is not None:
+            if (raised := self.interrupt.raised) is not None:
                 raise raised
         for result in results:
             self._land(result)
@@ -392,7 +329,12 @@ class PullLoop:
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
         if self.stopped_by is None:
-            self.stopped_by = self.signals.reason
+            signals = {
+                "interrupt": self.interrupt.is_requested,
+                "callback": self._is_called_off,
+                "time_budget": time.monotonic() >= self.deadline,
+            }
+            self.stopped_by = next((name for name, is_on in signals.items() if is_on), None)
             if self.stopped_by is not None:
                 self.executor.stop()
         return self.stopped_by is not None
@@ -432,23 +374,21 @@ class PullLoop:
             raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
         if self.ensure is not None:
             self.ensure(pull.arm)
-        levels, key = self.models.levels(pull), None
-        if self.known is not None:
-            key = self.known.key(pull, levels)
+        kept = self.models.get((pull.arm, pull.repetition), Kept())
+        key = None if self.known is None else self.known.key(pull, kept.levels)
         self._open[pull] = key
         if key is not None and (outcome := self._recalled(pull, key)) is not None:
             self._landed[pull] = outcome
         elif not self._is_stopped():
             context = self.observer.context_of(pull)
-            model = self.models.take(pull)
             keep_model = pull.level < self.problem.max_level
-            self.executor.submit(Job(pull, model, levels, keep_model, context))
+            self.executor.submit(Job(pull, kept.model, kept.levels, keep_model, context))
 
     def _recalled(self, pull: Pull, key: FitKey) -> Outcome | None:
         """Return the known outcome of a pull as that of this search; None if it is not known."""
         outcome = None if self.known is None else self.known.find(pull, key)
         if self.known is not None and outcome is not None:
-            self.log.places[pull] = self.known.place(key)
+            self.log.places[pull] = self.known.places[key]
             self.log.record(outcome)
             self._take_in(outcome, None, is_known=True)
         return outcome
@@ -462,41 +402,40 @@ class PullLoop:
             self.known.keep(key, outcome)
         self._landed[outcome.pull] = outcome
         self._take_in(outcome, result.model, is_known=False)
-        self.signals.is_called_off |= result.stop
+        self._is_called_off |= result.stop
 
     def _take_in(self, outcome: Outcome, model: object, *, is_known: bool) -> None:
-        is_full = outcome.pull.level == self.problem.max_level
-        self.models.keep(outcome.pull, () if is_full else outcome.levels, model)
+        arm, level, repetition = outcome.pull
+        is_full = level == self.problem.max_level
+        if outcome.levels and not is_full:
+            self.models[arm, repetition] = Kept(outcome.levels, model)
+        else:
+            self.models.pop((arm, repetition), None)
         self._has_full_fit |= is_full and outcome.error is None
-        self.signals.is_called_off |= self.observer.land(outcome, is_known=is_known)
+        self._is_called_off |= self.observer.land(outcome, is_known=is_known)
 
     def _must_wait(self) -> bool:
+        is_whole = len(self._landed) == len(self._open)
+        return not is_whole and (self.policy.order_free or not self._due())
+
+    def _due(self) -> list[Pull]:
+        """Return the pulls that can be told now.
+
+        If their order matters, it is a single one, by default the oldest: the next pulls must not
+        depend on how many pulls have returned.
+        """
         if self.policy.order_free:
-            return len(self._landed) < len(self._open)
-        return bool(self._open) and self._first_to_tell() not in self._landed
+            return list(self._landed)
+        first = next(iter(self._open if self._record_time is None else self._landed), None)
+        return [first] if first in self._landed else []
 
     def _tell(self) -> None:
-        """Tell all outcomes, or a single one if their order matters."""
-        if not self._landed:
-            return
-        if not self.policy.order_free:
-            # One at a time: the next pulls must not depend on how many pulls have returned.
-            first = self._first_to_tell()
-            if first in self._landed:
-                self._tell_pulls([first])
-        elif (
-            self.stopped_by is not None
-            or self.executor.room > 0
-            or len(self._landed) == len(self._open)
-        ):
-            # Batches are cheaper, and no pull can be submitted before there is room again. After
-            # a stop, pulls that were asked for do not return.
-            self._tell_pulls(list(self._landed))
-
-    def _first_to_tell(self) -> Pull:
-        """Return the pull that is told next if the order matters: by default, the oldest."""
-        in_order = self._landed if self._record_time is not None and self._landed else self._open
-        return next(iter(in_order))
+        # Batches are cheaper, and no pull can be submitted before there is room again. After a
+        # stop, pulls that were asked for do not return.
+        is_whole = len(self._landed) == len(self._open)
+        waits = self.policy.order_free and self.stopped_by is None and not is_whole
+        if (due := self._due()) and (not waits or self.executor.room > 0):
+            self._tell_pulls(due)
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
@@ -505,10 +444,11 @@ class PullLoop:
             del self._open[outcome.pull]
             if self._record_time is not None:
                 seconds = outcome.fit_seconds + outcome.score_seconds
-                left = self.signals.deadline - time.monotonic()
+                left = self.deadline - time.monotonic()
                 self._record_time(outcome.pull, seconds, left, self.n_workers)
         self.policy.tell(self.state, Pulls.of(*pulls), rewards)
         self.observer.told()
         self._may_ask = True
-        if len(self.models):
-            self.models.drop(self.policy.is_alive(self.state))
+        if self.models:
+            is_alive = self.policy.is_alive(self.state)
+            self.models = {place: k for place, k in self.models.items() if is_alive[place[0]]}

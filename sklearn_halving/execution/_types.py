@@ -23,7 +23,7 @@ from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
 from sklearn_halving.resources._resource import Resource
 from sklearn_halving.splits import SplitStream
-from sklearn_halving.splits._stream import narrow
+from sklearn_halving.splits._stream import narrow, seed_of_repetition
 
 Rows = npt.NDArray[np.intp]
 
@@ -113,8 +113,7 @@ class SubsetOrders:
 
     def order(self, repetition: int, train: Rows) -> Rows:
         """Return positions in ``train`` by priority; the result is the same at every call."""
-        spawn_key = (*self.seed.spawn_key, repetition)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=spawn_key))
+        rng = np.random.default_rng(seed_of_repetition(self.seed, repetition))
         return _training_size.subset_order(
             len(train),
             rng,
@@ -132,34 +131,21 @@ class SubsetOrders:
             n_needed = _training_size.rows_needed(order, target, self.min_per_class)
         return Fold(train, test, narrow(order), full_level, n_needed)
 
+    def hold_out(self, repetition: int, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the rows to train a booster on, and a tenth to decide when to stop.
 
-@dataclass(frozen=True)
-class HeldOutRows:
-    """Holds out a tenth of the training rows for the early stopping of boosters.
-
-    The rows are stratified by class, or whole groups, or the most recent rows if the splitter
-    goes forward in time. They are the same for all arms.
-
-    Parameters
-    ----------
-    orders : SubsetOrders
-        Ranks the rows; the first ones are held out.
-    """
-
-    orders: SubsetOrders
-
-    def cut(self, repetition: int, rows: Rows) -> tuple[Rows, Rows]:
-        """Return the rows to train on, and those that are held out."""
-        order = self.orders.order(repetition, rows)
+        The tenth is stratified by class, or consists of whole groups, or of the most recent rows
+        if the splitter goes forward in time. It is the same for all arms.
+        """
+        order = self.order(repetition, rows)
         n_held_out = max(1, round(HELD_OUT_FRACTION * len(rows)))
-        of_all = self.orders.target
-        target = np.zeros((len(rows), 1), np.intp) if of_all is None else of_all[rows]
+        target = np.zeros((len(rows), 1), np.intp) if self.target is None else self.target[rows]
         n_classes = len(np.unique(target))
         is_held_out = np.zeros(len(rows), dtype=bool)
-        if self.orders.groups is None:
+        if self.groups is None:
             is_held_out[order[:n_held_out]] = True
         else:
-            groups = _training_size.class_codes(self.orders.groups[rows])[:, 0]
+            groups = _training_size.class_codes(self.groups[rows])[:, 0]
             for group in dict.fromkeys(groups[order].tolist()):
                 wanted = is_held_out | (groups == group)
                 if is_held_out.sum() < n_held_out and len(np.unique(target[~wanted])) == n_classes:
@@ -183,9 +169,6 @@ class ListedFolds:
     def number(self, repetition: int) -> int:
         """Return the number of the split in the splitter."""
         return self.numbers[repetition]
-
-    def __len__(self) -> int:
-        return len(self.folds)
 
 
 @dataclass(frozen=True)
@@ -346,8 +329,8 @@ class EvaluationTask:
     ----------
     estimator : Estimator
         Cloned for every arm.
-    candidates : Candidates
-        The parameters of each arm.
+    candidates : Candidates or dict of int to Params
+        The parameters of each arm; in a worker, of the arms of its jobs.
     splits : Folds
         Train and test rows of each repetition.
     resource : Resource
@@ -362,9 +345,9 @@ class EvaluationTask:
         scikit-learn's configuration in the calling process.
     caller : Estimator or None
         The search, for callbacks only.
-    held_out : HeldOutRows or None
-        Holds out training rows for boosters that stop early. If None, there are no such
-        boosters.
+    held_out : SubsetOrders or None
+        The orders by which training rows are held out for boosters that stop early. If None,
+        there are no such boosters.
     step_cache : StepCache or None
         Fitted pipeline steps. If None, they are not cached.
     n_threads : int or None
@@ -375,7 +358,7 @@ class EvaluationTask:
     # The data as passed by the user; y may be None.
     X: object
     y: object
-    candidates: Candidates
+    candidates: Candidates | dict[int, Params]
     splits: Folds
     resource: Resource
     scorer: Scorer
@@ -386,11 +369,12 @@ class EvaluationTask:
     return_train_score: bool = False
     error_score: float | str = np.nan
     verbose: int = 0
+    n_candidates: int = 1
     n_repetitions: int | None = 1
     max_level: int = 1
     seed: np.random.SeedSequence | None = None
     config: Params = field(default_factory=dict)
     caller: Estimator | None = None
-    held_out: HeldOutRows | None = None
+    held_out: SubsetOrders | None = None
     step_cache: StepCache | None = None
     n_threads: int | None = None

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.stats import rv_continuous, rv_discrete
 
 from sklearn_halving._checks import refuse_unless
-from sklearn_halving._content_hash import content_hash, params_digest, value_digest
+from sklearn_halving._content_hash import content_hash, params_digest, plain_value, value_digest
 from sklearn_halving._typing import Params
 
 FloatArray = npt.NDArray[np.float64]
@@ -500,4 +500,4 @@ def _values_digest(values: Any) -> str:
     """Return a digest that two definitions of the same values share."""
     if hasattr(values, "rvs") or isinstance(values, range):
         return content_hash(values)
-    return content_hash([v.item() if isinstance(v, np.generic) else v for v in values])
+    return content_hash(list(map(plain_value, values)))

@@ -31,7 +31,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._pull_loop import Interrupt, PullLoop, StopSignals
+from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
@@ -276,6 +276,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
+            n_candidates=len(run.candidates),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
             seed=inputs.seeds.root if seeds_all or self.random_state is not None else None,
@@ -318,7 +319,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     observer=progress,
                     known=run.known,
                     known_first=run.known_first,
-                    signals=StopSignals(run.deadline, interrupt),
+                    deadline=run.deadline,
+                    interrupt=interrupt,
                     ensure=run.candidates.ensure,
                     n_workers=run.n_workers,
                 )

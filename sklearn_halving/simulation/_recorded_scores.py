@@ -15,7 +15,7 @@ from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import RewardRange
 from sklearn_halving.simulation._randomness import Randomness
-from sklearn_halving.simulation._synthetic_arms import StoresArrays, as_vector
+from sklearn_halving.simulation._synthetic_arms import EnvironmentDefaults, as_vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ ORDER, COLUMN = 31, 32
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedScores(StoresArrays):
+class RecordedScores(EnvironmentDefaults):
     """Real candidates as arms, with the scores that they had on real splits.
 
     Parameters
@@ -86,7 +86,10 @@ class RecordedScores(StoresArrays):
         truth = _truth_of(scores) if self.truth is None else self.truth
         truth = np.broadcast_to(as_vector("truth", truth, len(scores)), len(scores))
         levels = _checked_levels(self.levels, scores.shape[2])
+        n_splits = scores.shape[1] if self.splits == "recorded" else None
         self._store(scores=scores, levels=levels, candidates=candidates, truth=truth)
+        self._store(n_arms=len(scores), max_repetitions=n_splits)
+        self._store(min_level=levels[0], max_level=levels[-1])
 
     @classmethod
     def from_history(
@@ -122,26 +125,6 @@ class RecordedScores(StoresArrays):
         scores[places] = history[metric].to_numpy(dtype=np.float64)
         levels = axes[2].tolist() if len(axes) == 3 else None
         return cls(scores, levels, candidates=axes[0], **options)
-
-    @property
-    def n_arms(self) -> int:
-        """Number of candidates."""
-        return len(self.scores)
-
-    @property
-    def min_level(self) -> int:
-        """The smallest level."""
-        return int(self.levels[0])  # type: ignore[index]
-
-    @property
-    def max_level(self) -> int:
-        """The largest level."""
-        return int(self.levels[-1])  # type: ignore[index]
-
-    @property
-    def max_repetitions(self) -> int | None:
-        """Number of splits, unless they are drawn with replacement."""
-        return int(self.scores.shape[1]) if self.splits == "recorded" else None
 
     def draw(self, randomness: Randomness, n_arms: int) -> Replays:
         """Return ``randomness.n_problems`` replays."""

@@ -47,15 +47,7 @@ def check_factors(name: str, value: tuple[float, float], advice: str) -> None:
     refuse_unless(is_pair, name, "be two numbers of 0 or more, the smaller first", value, advice)
 
 
-class StoresArrays(CheckedFields):
-    """Base class of environments, which replace parameters by the arrays that they stand for."""
-
-    def _store(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-
-class EnvironmentDefaults(StoresArrays):
+class EnvironmentDefaults(CheckedFields):
     """Base class of environments with one level, unlimited pulls and rewards of any size."""
 
     n_arms: int | None
@@ -63,6 +55,11 @@ class EnvironmentDefaults(StoresArrays):
     max_level: int = 1
     max_repetitions: int | None = None
     reward_range: RewardRange | None = None
+
+    def _store(self, **values: object) -> None:
+        """Set attributes, and replace parameters by the arrays that they stand for."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
 class DrawnArms:

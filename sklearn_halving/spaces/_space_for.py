@@ -10,9 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_imports import num_samples
-from sklearn_halving.spaces._tables import FAMILIES, loguniform_int
+from sklearn_halving.spaces._tables import SPACES, loguniform_int
 
-OF_CLASS = {name: family for family in FAMILIES for name in family.classes}
 ROWS_PER_NEIGHBOUR = 10
 """The data have at least this many rows for each neighbour: fits with part of them need some."""
 
@@ -97,14 +96,14 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
     """Return the space of an estimator, without what its other parameters rule out."""
     kind = type(estimator)
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-    if name not in OF_CLASS:
-        known = ", ".join(sorted(full.partition(".")[2] for full in OF_CLASS))
+    if name not in SPACES:
+        known = ", ".join(sorted(full.partition(".")[2] for full in SPACES))
         raise ValueError(
             f"There is no ready search space for {kind.__name__}; there is one for {known}. Write "
             "a dict of parameter names and lists or distributions, such as "
             "{'C': loguniform(0.1, 100)}."
         )
-    space, own = dict(OF_CLASS[name].space), estimator.get_params()
+    space, own = dict(SPACES[name]), estimator.get_params()
     if own.get("kernel") == "linear":
         space.pop("gamma", None)
     if own.get("oob_score") or own.get("max_samples"):

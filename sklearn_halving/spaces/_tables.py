@@ -1,19 +1,16 @@
-"""Search spaces as data: a table for each family of estimators.
+"""Search spaces as data.
 
-The ranges that are marked as measured were chosen on 23 public tables with 163 to 600 training
-rows, and checked on 26 others.
+Ranges that are called measured were chosen on 23 public tables with 163 to 600 training rows, and
+checked on 26 others. Those of SVC, SVR, LogisticRegression, Ridge, KNeighbors and MLP are for
+scaled columns; those of SVR, ElasticNet and MLP for a target with variance 1, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import loguniform, rv_discrete, uniform
-
-MEASURED = "measured on 26 public tables with at most 600 training rows"
 
 
 class _LogUniformInt(rv_discrete):  # type: ignore[misc]  # SciPy has no types
@@ -72,20 +69,9 @@ def loguniform_int(low: int, high: int) -> Any:
     return _DISTRIBUTION(low, high)
 
 
-@dataclass(frozen=True)
-class Family:
-    """A search space for some classes."""
-
-    classes: Sequence[str]
-    """The top-level package and the name of each class."""
-    space: Mapping[str, Any]
-    source: str
-    """Where the space comes from."""
-
-
-def both(package: str, *names: str) -> list[str]:
-    """Return the classifiers and regressors with these names."""
-    return [f"{package}.{name}{kind}" for name in names for kind in ("Classifier", "Regressor")]
+def both(name: str, space: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the space of the classifier and the regressor with this name."""
+    return {f"{name}{kind}": space for kind in ("Classifier", "Regressor")}
 
 
 def boosting(rate: str, rounds: str, leaves: str, rows: str, l2: str, columns: str) -> Any:
@@ -109,17 +95,17 @@ LIGHT = boosting(
     "colsample_bytree",
 )
 SVM = {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)}
+TREES = {"max_features": uniform(0.05, 0.95), "min_samples_leaf": loguniform_int(1, 16)}
 LINEAR = {"alpha": loguniform(1e-6, 1e-1), "l1_ratio": uniform(0, 1)}
 
-FAMILIES = (
-    Family(both("sklearn", "HistGradientBoosting"), HIST, MEASURED),
-    Family(
-        both("lightgbm", "LGBM"),
-        LIGHT,
-        "derived from HistGradientBoosting and checked on 10 of those tables",
-    ),
-    Family(
-        both("xgboost", "XGB"),
+SPACES: dict[str, dict[str, Any]] = {
+    # Measured.
+    **both("sklearn.HistGradientBoosting", HIST),
+    # Derived from HistGradientBoosting, and checked on 10 of those tables.
+    **both("lightgbm.LGBM", LIGHT),
+    # Adapted from HistGradientBoosting; not benchmarked.
+    **both(
+        "xgboost.XGB",
         {
             "learning_rate": loguniform(0.02, 0.3),
             "n_estimators": [50, 100, 200],
@@ -129,79 +115,46 @@ FAMILIES = (
             "subsample": uniform(0.5, 0.5),
             "colsample_bytree": uniform(0.3, 0.7),
         },
-        "adapted from HistGradientBoosting; not benchmarked",
     ),
-    Family(
-        both("catboost", "CatBoost"),
+    # Adapted from HistGradientBoosting; not benchmarked.
+    **both(
+        "catboost.CatBoost",
         {
             "learning_rate": loguniform(0.02, 0.3),
             "iterations": [50, 100, 200],
             "depth": loguniform_int(2, 10),
             "l2_leaf_reg": loguniform(0.1, 1e2),
         },
-        "adapted from HistGradientBoosting; not benchmarked",
     ),
-    Family(
-        both("sklearn", "RandomForest"),
-        {
-            "max_features": uniform(0.05, 0.95),
-            "min_samples_leaf": loguniform_int(1, 16),
-            "bootstrap": [True, False],
-        },
-        MEASURED,
-    ),
-    Family(
-        both("sklearn", "ExtraTrees"),
-        {"max_features": uniform(0.05, 0.95), "min_samples_leaf": loguniform_int(1, 16)},
-        "that of RandomForest without bootstrap; not measured",
-    ),
-    Family(
-        ["sklearn.SVC"],
-        SVM,
-        f"{MEASURED}, on scaled columns",
-    ),
-    Family(
-        ["sklearn.SVR"],
-        SVM | {"epsilon": loguniform(1e-3, 0.5)},
-        f"{MEASURED}, on scaled columns and a target with variance 1",
-    ),
-    Family(
-        ["sklearn.LogisticRegression"],
-        {"C": loguniform(1e-4, 1e3)},
-        f"{MEASURED}, on scaled columns; no gain in accuracy",
-    ),
-    Family(
-        ["sklearn.Ridge"],
-        {"alpha": loguniform(1e-3, 1e4)},
-        f"{MEASURED}, on scaled columns; no gain in R2",
-    ),
-    Family(
-        ["sklearn.ElasticNet"],
-        {"alpha": loguniform(1e-4, 1e1), "l1_ratio": uniform(0.05, 0.95)},
-        "for a target with variance 1; not measured",
-    ),
-    Family(
-        both("sklearn", "SGD"),
-        LINEAR | {"penalty": ["l2", "elasticnet"]},
-        "the range of alpha of scikit-learn's user guide; not measured",
-    ),
-    Family(
-        both("sklearn", "KNeighbors"),
+    # Measured; extra trees as random forests without bootstrap, not measured.
+    **both("sklearn.RandomForest", TREES | {"bootstrap": [True, False]}),
+    **both("sklearn.ExtraTrees", TREES),
+    # Measured; LogisticRegression without a gain in accuracy, Ridge without one in R2.
+    "sklearn.SVC": SVM,
+    "sklearn.SVR": SVM | {"epsilon": loguniform(1e-3, 0.5)},
+    "sklearn.LogisticRegression": {"C": loguniform(1e-4, 1e3)},
+    "sklearn.Ridge": {"alpha": loguniform(1e-3, 1e4)},
+    # Not measured.
+    "sklearn.ElasticNet": {"alpha": loguniform(1e-4, 1e1), "l1_ratio": uniform(0.05, 0.95)},
+    # The range of alpha of scikit-learn's user guide; not measured.
+    **both("sklearn.SGD", LINEAR | {"penalty": ["l2", "elasticnet"]}),
+    # Measured.
+    **both(
+        "sklearn.KNeighbors",
         {
             "n_neighbors": loguniform_int(1, 50),
             "weights": ["uniform", "distance"],
             "p": [1, 2],
         },
-        f"{MEASURED}, on scaled columns",
     ),
-    Family(
-        both("sklearn", "MLP"),
+    **both(
+        "sklearn.MLP",
         {
             "hidden_layer_sizes": [(32,), (64,), (128,), (64, 64), (100,)],
             "alpha": loguniform(1e-6, 3),
             "learning_rate_init": loguniform(5e-4, 3e-2),
             "activation": ["relu", "tanh"],
         },
-        f"{MEASURED}, on scaled columns and a target with variance 1",
     ),
-)
+}
+"""The space of each class, by its top-level package and name."""

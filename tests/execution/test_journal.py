@@ -202,7 +202,7 @@ def add_signed(path: Path, text: str) -> None:
     )
 
 
-PULL = '"test":1,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
+PULL = '"test_scores":1,"started":0,"fit_seconds":0,"score_seconds":0,"n_train":1,"n_test":1'
 KEY = '"candidate":"a","fit":"b","params":{"C":1}'
 WHOLE = f'{KEY},"pull":[0,1,0],{PULL},"previous_level":0,"error":"E"'
 FORGED = [
@@ -212,7 +212,7 @@ FORGED = [
     '{"session":{"fields":[],"versions":{},"seed":1}',
     '{"session":{"fields":{"a":[]},"versions":{},"seed":1}',
     '{"session":{"fields":{},"versions":{},"seed":null}',
-    '{"journal":"sklearn_halving","format":2,"session":{}',
+    '{"journal":"sklearn_halving","format":3,"session":{}',
     "{" + WHOLE.replace('"a"', "1"),
     "{" + WHOLE.replace('"fit":"b",', ""),
     "{" + WHOLE.replace('{"C":1}', '{"C":[1]}'),
@@ -222,9 +222,9 @@ FORGED = [
     "{" + WHOLE.replace("[0,1,0]", "[0,0,0]"),
     "{" + WHOLE.replace("[0,1,0]", "[true,1,0]"),
     "{" + WHOLE.replace("[0,1,0]", f"[{10**30},1,0]"),
-    "{" + WHOLE.replace('"test":1', '"test":"cos\\nsystem"'),
-    "{" + WHOLE.replace('"test":1', '"test":[1]'),
-    "{" + WHOLE.replace('"test":1', f'"test":{"9" * 5000}'),
+    "{" + WHOLE.replace('"test_scores":1', '"test_scores":"cos\\nsystem"'),
+    "{" + WHOLE.replace('"test_scores":1', '"test_scores":[1]'),
+    "{" + WHOLE.replace('"test_scores":1', f'"test_scores":{"9" * 5000}'),
     "{" + WHOLE.replace('"started":0', f'"started":{10**400}'),
     "{" + WHOLE.replace('"error":"E"', '"error":{"a":1}'),
     "{" + WHOLE.replace('"n_test":1,', ""),
@@ -251,9 +251,9 @@ def test_of_a_fit_that_was_made_again_the_last_line_counts(tmp_path):
 
 def test_another_format_is_an_error_that_says_so(tmp_path):
     path = written(tmp_path / "j")
-    body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":2', b'"format":1')
+    body = path.read_bytes().rpartition(b',"crc"')[0].replace(b'"format":3', b'"format":2')
     path.write_bytes(signed(body))
-    with pytest.raises(JournalError, match="format 1"):
+    with pytest.raises(JournalError, match="format 2"):
         reread(path)
 
 

@@ -282,7 +282,7 @@ def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
         sizes.append(len(loop.models))
         assert len(loop.models) <= alive.sum() * n_splits
         # The last bracket is one rung at the top: nothing comes after it.
-        assert not any(plan.bracket_of_arm(arm) == 2 for arm, _ in loop.models._kept)
+        assert not any(plan.bracket_of_arm(arm) == 2 for arm, _ in loop.models)
 
     task = hyperband_task(Known(), n_splits=n_splits)
     run(Hyperband(), task, backend=backend, n_jobs=n_jobs, watch=watch)

@@ -70,7 +70,8 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Open joblib's active backend; with a single worker, pulls run in this process.
 
-    Pulls that have limits run in a process that their worker may kill; see `_limits`.
+    Pulls that have limits run in a process that their worker, or this process, may kill; see
+    `_limits`.
 
     Raises
     ------
@@ -84,11 +85,12 @@ def open_executor(
         n_threads = session.threads_of_fit(FIT_THREADS.get())
         task = replace(task, n_threads=n_threads)
         executor: Executor
-        if session.can_submit:
+        if session.can_submit or limits != NO_LIMITS:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
+            in_flight = in_flight if session.can_submit else 1  # until a fit ends, none can stop
             executor = JoblibExecutor(task, session, in_flight, limits)
         else:
-            executor = SerialExecutor(task, limits)
+            executor = SerialExecutor(task)
         # Threads of this process cannot limit BLAS, which has one limit for all of them.
         with fit_threads(n_threads if session.uses_threads else None):
             try:
@@ -98,18 +100,15 @@ def open_executor(
 
 
 class SerialExecutor:
-    """Runs one job at each `wait_any`: in this process or, with limits, in another."""
+    """Runs one job at each `wait_any`, in this process."""
 
     uses_threads = False
     can_abandon = False
     """Whether running fits can be given up, which threads cannot."""
 
-    def __init__(self, task: EvaluationTask, limits: PullLimits = NO_LIMITS) -> None:
+    def __init__(self, task: EvaluationTask) -> None:
         self._task = task
-        self._limits = limits
         self._queue: deque[Job] = deque()
-        self._token = uuid4().hex
-        self._packed = [] if limits == NO_LIMITS else _worker.packed(task)
 
     @property
     def room(self) -> int:
@@ -129,21 +128,10 @@ class SerialExecutor:
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Run the oldest job, if there is one; ``timeout`` is ignored."""
-        if not self._queue:
-            return []
-        job = self._queue.popleft()
-        if not self._packed:
-            return [evaluate(self._task, job)]
-        chunk = _worker.packed_chunk(self._task, [job])
-        (done,) = _limits.guarded_jobs(self._limits, chunk, self._token, *self._packed)
-        if isinstance(done, Exception):
-            raise done
-        return [done]
+        return [evaluate(self._task, self._queue.popleft())] if self._queue else []
 
     def close(self) -> None:
-        """Kill the process of the fits, if there is one."""
-        if self._packed:
-            _limits.PROCESSES.close(self._token)
+        """Do nothing: there is no process to end."""
 
 
 @dataclass
@@ -192,13 +180,14 @@ class ChunkQueue:
             # would keep one worker busy while the others are idle.
             self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
 
-    def next_chunk(self) -> tuple[list[Job], bool]:
-        """Remove a chunk from the queue; return it and whether it may kill a worker.
+    def next_chunk(self, *, guards_all: bool = False) -> tuple[list[Job], bool]:
+        """Remove a chunk from the queue; return it and whether it is guarded.
 
-        A chunk takes about `CHUNK_SECONDS`. It leaves enough jobs for the other workers.
+        A guarded job is alone. Another chunk takes about `CHUNK_SECONDS`, and leaves enough jobs
+        for the other workers.
         """
-        if self.suspects:
-            return [self.suspects.popleft()], True
+        if self.suspects or guards_all:
+            return [(self.suspects or self.waiting).popleft()], True
         fair_share = ceil(len(self.waiting) / self.max_chunks)
         # Less than a tenth of a chunk is not shared, because sending it takes longer.
         fair_share = max(fair_share, self._chunk_size(self.waiting[0].pull.level) // 10)
@@ -406,9 +395,9 @@ class JoblibExecutor:
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
+        guards_all = self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
         while len(self._sent) < self._queue.max_chunks and len(self._queue):
-            chunk, is_suspect = self._queue.next_chunk()
-            is_guarded = is_suspect or self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
+            chunk, is_guarded = self._queue.next_chunk(guards_all=guards_all)
             key, self._n_sent = self._n_sent, self._n_sent + 1
             self._sent[key] = chunk
             try:
@@ -431,8 +420,8 @@ class JoblibExecutor:
             return _worker.evaluate_jobs, [self._task, chunk]
         if not self._shared:
             self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
-        guarded = partial(_limits.guarded_chunk, self._limits)
-        function = guarded if is_guarded else _worker.evaluate_chunk
+        guard = _limits.guarded_job if self._session.shares_memory else _limits.guarded_chunk
+        function = partial(guard, self._limits) if is_guarded else _worker.evaluate_chunk
         content = _worker.packed_chunk(self._task, chunk)
         if self._session.library == "dask" and len(content) > LARGE_CHUNK:
             # Its scheduler keeps the arguments of a call, but sends an array to the worker alone.

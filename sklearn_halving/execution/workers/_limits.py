@@ -32,7 +32,7 @@ from joblib import parallel_config
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import failed_result, pull_text
-from sklearn_halving.execution._types import Job, PullLimits
+from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._worker import (
     Chunk,
     Done,
@@ -235,32 +235,19 @@ PROCESSES = FitProcesses()
 
 
 def guarded_chunk(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
-    """Evaluate jobs for a worker process; see `guarded_jobs`."""
+    """Evaluate a job for a worker process; see `guarded_job`."""
     leave_interrupts_to_the_search()
-    return guarded_jobs(limits, chunk, token, *arrays)
+    return guarded_job(limits, chunk, token, *arrays)
 
 
-def guarded_jobs(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
-    """Evaluate jobs in a process that may be killed, up to the first exception.
+def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
+    """Evaluate a chunk of one job in a process that may be killed.
 
     A pull that exceeds its time limit is killed and counts as failed. A pull whose process died
     is retried: the system may have killed the process because another one used too much memory.
     After `MAX_DEATHS` deaths, the pull counts as failed.
     """
-    jobs, candidates = pickle.loads(memoryview(chunk))
-    done: Done = []
-    for job in jobs:
-        done += _guarded(limits, job, candidates, token, arrays)
-        if isinstance(done[-1], Exception):
-            break
-    return done
-
-
-def _guarded(
-    limits: PullLimits, job: Job, candidates: Any, token: str, arrays: Sequence[object]
-) -> Done:
-    """Run a pull, and retry it if its process dies, until the limit of deaths is reached."""
-    request = pickle.dumps((cloudpickle.dumps(([job], candidates)), limits))
+    request = pickle.dumps((chunk, limits))
     n_deaths = n_starts = 0
     while True:
         process = PROCESSES.take(token, arrays)
@@ -291,6 +278,7 @@ def _guarded(
         finally:
             PROCESSES.put_back(process)
         break
+    (job,), candidates = pickle.loads(memoryview(chunk))
     task = replace(unpack(token, arrays)[0], candidates=candidates)
     if task.error_score == "raise":
         error.add_note(f"The fit was that of candidate {pull_text(task, job.pull)}.")

@@ -11,7 +11,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from traceback import format_exception
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 
-from sklearn_halving._typing import Params
 from sklearn_halving._unstable_joblib import JoblibSession, LostWorkerError, cloudpickle
 from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._threads import fit_threads
@@ -63,21 +62,7 @@ def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
     """Return jobs and the parameters of their candidates as bytes."""
     params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
     # Pickled here, because not every backend can pickle definitions of a user's script.
-    return cloudpickle.dumps((jobs, Candidates(params, len(task.candidates))))
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """A substitute for the list of all candidates that holds only some of them."""
-
-    params_of_arm: dict[int, Params]
-    n_all: int
-
-    def __getitem__(self, arm: int) -> Params:
-        return self.params_of_arm[arm]
-
-    def __len__(self) -> int:
-        return self.n_all
+    return cloudpickle.dumps((jobs, params))
 
 
 def _plain(data: object) -> object:

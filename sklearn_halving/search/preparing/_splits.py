@@ -16,7 +16,6 @@ from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving.execution._types import (
     Fold,
     Folds,
-    HeldOutRows,
     ListedFolds,
     Rows,
     StreamedFolds,
@@ -123,7 +122,7 @@ class SearchSplits:
         Number of rows that a subset needs to contain enough of every class.
     early : EarlyRungs
         What the early rungs need.
-    held_out : HeldOutRows or None
+    held_out : SubsetOrders or None
         Holds out training rows for the early stopping of boosters.
     """
 
@@ -135,7 +134,7 @@ class SearchSplits:
     n_rows: int
     n_rows_needed: int = 1
     early: EarlyRungs = field(default_factory=EarlyRungs)
-    held_out: HeldOutRows | None = None
+    held_out: SubsetOrders | None = None
 
     @property
     def overlap(self) -> float:
@@ -277,14 +276,14 @@ def _smallest(pairs: Pairs) -> tuple[int, int]:
     return min(n_train for n_train, _ in sizes), min(n_test for _, n_test in sizes)
 
 
-def _held_out(data: _Data, pairs: Pairs, seed: np.random.SeedSequence) -> HeldOutRows | None:
+def _held_out(data: _Data, pairs: Pairs, seed: np.random.SeedSequence) -> SubsetOrders | None:
     """Return how rows are held out for early stopping; None if it is not needed.
 
     It is also None if scikit-learn does not know this type of target.
     """
     if BOOSTING_NAMES.keys().isdisjoint(sys.modules) or not data.is_known:
         return None
-    return HeldOutRows(replace(data.subset_orders(pairs, seed), min_per_class=0))
+    return replace(data.subset_orders(pairs, seed), min_per_class=0)
 
 
 def _goes_forward(pairs: Pairs) -> bool:
