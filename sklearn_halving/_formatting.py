@@ -59,13 +59,6 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def clock_text(seconds: float) -> str:
-    """Return a time as ``m:ss``, or ``h:mm:ss`` from one hour."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def without_addresses(text: str) -> str:
     """Return the text without memory addresses, which differ between processes.
 

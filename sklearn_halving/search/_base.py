@@ -299,16 +299,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Run pulls until the policy is finished or the search is stopped."""
         candidates = run.candidates
         callbacks.begin_search(run.plan, run.setup.resource)
-        progress = Progress(
-            run.plan,
-            run.reward,
-            lambda: run.best_arm,
-            run.task.resource,
-            callbacks,
-            int(self.verbose),
-            deadline=run.deadline,
-            n_known=0 if run.known is None else len(run.known.outcomes),
-        )
+        progress = Progress(run, callbacks, int(self.verbose))
         progress.begin()
         with (
             self._showing(progress),
