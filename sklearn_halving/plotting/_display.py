@@ -12,7 +12,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import shortened
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
-from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,10 +133,9 @@ class FittedSearch:
 
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
-        scores, overlap = split_scores(results, f"test_{metric}"), self.search._results.overlap
-        error = finite(np.sqrt(corrected_variance_of_mean(scores, 1, overlap)))
+        error = finite(results[f"standard_error_test_{metric}"])
         table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
-        table["n_scores"] = np.isfinite(scores).sum(axis=1)
+        table["n_scores"] = np.isfinite(split_scores(results, f"test_{metric}")).sum(axis=1)
         if self.has_posterior:  # if all fits failed, it describes a substitute value
             names = ["posterior_mean", "lower_bound", "upper_bound"]
             bounds = np.column_stack([finite(results[name]) for name in names])

@@ -585,8 +585,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if self._results.probability is not None:
-            self.best_probability_ = float(self._results.probability[self.best_index_])
+        if "probability_best" in self.cv_results_:
+            self.best_probability_ = float(self.cv_results_["probability_best"][self.best_index_])
 
     def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""

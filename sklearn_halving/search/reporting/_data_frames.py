@@ -14,13 +14,9 @@ from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Record, Results
-from sklearn_halving.search.reporting._tables import mean_errors
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NEGLIGIBLE = 1e-12
-"""A standard error that is so small a part of the score comes from rounding."""
 
 
 def make_history(record: Record) -> pd.DataFrame:
@@ -78,8 +74,6 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     amount = columns.get("n_resources", np.ones(len(candidate)))
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
     score = columns[f"mean_test_{metric}"]
-    error = mean_errors(columns, f"test_{metric}", results.overlap)
-    error = np.where(error < NEGLIGIBLE * np.abs(score), 0.0, error)
     keys = (candidate, columns[f"rank_test_{metric}"], -amount, np.isnan(score), ~chosen)
     pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in results.outcomes]
     fits = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
@@ -94,7 +88,7 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
             "candidate": arms,
             "rank": np.arange(1, len(rows) + 1),
             metric: score[rows],
-            "standard_error": error[rows],
+            "standard_error": columns[f"standard_error_test_{metric}"][rows],
             "n_fits": n_fits[arms].to_numpy(),
             "n_resources": amount[rows],
             "seconds": seconds[arms].to_numpy(),

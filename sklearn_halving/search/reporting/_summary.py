@@ -167,9 +167,8 @@ class Summary:
             text += "; nothing was refitted"
         outlook = self._outlook()
         if not outlook and 0.005 <= self.probability < 0.995:  # never as 0 or 1
-            of = ""
-            if self.results.plan.has_rungs and self.results.probability is not None:
-                of = f" of {np.isfinite(self.results.probability).sum()} finalists"
+            n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
+            of = f" of {n_compared} finalists" if self.results.plan.has_rungs else ""
             text += f"; probability of being the best{of}: {self.probability:.2f}"
         return text + outlook
 
