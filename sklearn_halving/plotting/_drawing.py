@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sklearn_halving._formatting import short_texts, shortened
+from sklearn_halving._formatting import short_texts
 from sklearn_halving._typing import Params
 from sklearn_halving.samplers._space import is_finite_number
 
@@ -24,8 +23,6 @@ PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths":
 LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
 AT_EDGE = 0.02
 """Place of what is below an axis, as a part of its height."""
-MAX_NAME = 12
-"""Length from which on names of classes have two lines."""
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
@@ -79,10 +76,7 @@ def set_categories(axis: Axis, names: list[str]) -> None:
     places = evenly(len(names), 24)
     is_x = axis is axis.axes.xaxis
     style: Params = {}
-    if max(map(len, names)) > MAX_NAME:  # LogisticRegression in two lines
-        names = [re.sub(r"(?<=[a-z])(?=[A-Z][a-z]+$)", "\n", name) for name in names]
-    if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
-        names = [shortened(name.split("\n")[0], 20) for name in names]
+    if is_x and len(names) * max(map(len, names)) > 30:
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     axis.set_ticks(places, [names[place] for place in places], **style)
     (axis.axes.set_xlim if is_x else axis.axes.set_ylim)(-0.6, len(names) - 0.4)
@@ -124,8 +118,7 @@ def set_amounts(ax: Axes, amounts: np.ndarray) -> None:
     shown = amounts[evenly(len(amounts), 5)]
     ax.set_xticks(shown, [tick_text(amount) for amount in shown])
     ax.minorticks_off()
-    ends, margin = np.log(amounts[[0, -1]]), 0.12 * np.log(amounts[-1] / amounts[0]) or 0.5
-    ax.set_xlim(np.exp(ends[0] - margin), np.exp(ends[1] + margin))
+    ax.set_xmargin(0.12)
 
 
 def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
