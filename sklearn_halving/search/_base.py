@@ -430,11 +430,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         Returns
         -------
         summary : str
-            At most twelve lines of at most 88 characters: what was searched; what was spent; why
-            the search ended, and if candidates were created in it, what its second half gained;
-            your estimator as it is against the winner, on common splits, if it is a candidate;
-            the best candidates; failed fits; and advice on the ranges. Except for the times, the
-            text is the same for the same search.
+            At most twelve lines of at most 88 characters: what was searched; what was spent; your
+            estimator as it is against the winner, on common splits, if it is a candidate; why the
+            search ended; if candidates were created in it, when the best was found and what the
+            last half gained; the best candidates; failed fits; and advice on the ranges. Except
+            for the times, the text is the same for the same search.
 
         Raises
         ------
