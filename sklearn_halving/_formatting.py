@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving._content_hash import value_digest
 from sklearn_halving._typing import Params
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_SHORT = 24
 """Maximum length of a value of a parameter in a table."""
@@ -103,17 +107,18 @@ def _short_text(value: object) -> str:
     return shortened(without_addresses(getattr(value, "__name__", str(value))), MAX_SHORT)
 
 
-def parameter_columns(params: Sequence[Params], n: int, room: int) -> dict[str, list[str]]:
-    """Return values of the first ``n`` candidates as text, of all parameters in which any differ.
+def parameter_columns(board: pd.DataFrame, room: float) -> dict[str, list[str]]:
+    """Return the parameters of rows of a leaderboard as text; empty where one is missing.
 
     If the columns with two spaces behind each need more characters than there is ``room``, the
     longest names and values are cut, and then the last columns are left out.
     """
     columns = dict[str, list[str]]()
-    for name, short in differing_names(params).items():
-        texts = iter(short_texts([each[name] for each in params[:n] if name in each]))
-        column = [next(texts) if name in each else "" for each in params[:n]]
-        columns |= {short: column} if any(column) else {}
+    for name, values in board.loc[:, "status":"params"].iloc[:, 1:-1].items():
+        is_missing = [isinstance(value, float) and np.isnan(value) for value in values]
+        texts = iter(short_texts(values[~np.array(is_missing)].tolist()))
+        column = ["" if missing else next(texts) for missing in is_missing]
+        columns |= {str(name): column} if any(column) else {}
     widths = [max(map(len, (name, *column))) for name, column in columns.items()]
     most = max(widths, default=0)
     while most > SHORTEST and sum(min(width, most) + 2 for width in widths) > room:

@@ -242,8 +242,8 @@ class ConfidenceDisplay(Display):
         shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
-        compared = shown if len(shown) > 1 else table
-        columns = parameter_columns(compared["params"].tolist(), len(shown), MAX_LABEL)
+        board = found.search.leaderboard().set_index("candidate").loc[shown["candidate"]]
+        columns = parameter_columns(board, MAX_LABEL)
         header, *labels = aligned(columns or {"": ["the only candidate"] * len(shown)})
         return cls(
             candidates=shown.assign(label=[label[:-2] for label in labels]),

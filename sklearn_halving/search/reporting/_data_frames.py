@@ -8,7 +8,6 @@ import numpy as np
 
 from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, differing_names
-from sklearn_halving._typing import Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
@@ -70,7 +69,8 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     import pandas as pd
 
     metric, columns = results.metric, results.cv_results
-    candidate, params = columns["candidate"], without_resource(results, columns["params"])
+    candidate, spent = columns["candidate"], results.resource.params_at(results.max_level)
+    params = [{k: v for k, v in each.items() if k not in spent} for each in columns["params"]]
     amount = columns.get("n_resources", np.ones(len(candidate)))
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
     score = columns[f"mean_test_{metric}"]
@@ -118,9 +118,3 @@ def _status(results: Results, row: int, n_scores: IntArray) -> str:
         return f"reached {place}" if is_in_play else f"dropped at {place}"
     has_all = is_in_play or n_scores[row] == n_scores.max()
     return "" if has_all else f"dropped after {counted(n_scores[row], 'split')}"
-
-
-def without_resource(results: Results, params: list[Params]) -> list[Params]:
-    """Return the parameters of candidates without the one that sets the resource."""
-    of_resource = results.resource.params_at(results.max_level)
-    return [{k: v for k, v in each.items() if k not in of_resource} for each in params]

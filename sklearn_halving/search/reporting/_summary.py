@@ -19,7 +19,6 @@ from sklearn_halving._formatting import (
     raised,
     score_text,
     seconds_text,
-    short_texts,
     shortened,
     without_addresses,
 )
@@ -28,9 +27,6 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
-from sklearn_halving.search.reporting._data_frames import (
-    without_resource,
-)
 from sklearn_halving.search.reporting._results import Results
 from sklearn_halving.splits import corrected_variance_of_mean
 
@@ -75,11 +71,8 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
     """
     style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
-    shown = leaderboard.drop(columns="params").head(N_SHOWN)
-    for name in shown.columns[list(shown.columns).index("status") + 1 :]:
-        has_value = [not (isinstance(value, float) and np.isnan(value)) for value in shown[name]]
-        texts = iter(short_texts(shown[name][has_value].tolist()))
-        shown[name] = [next(texts) if has else "" for has in has_value]
+    shown = leaderboard.head(N_SHOWN)
+    shown = shown.assign(**parameter_columns(shown, np.inf)).drop(columns="params")
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
     how = f'title="Click on a column to sort" onclick="{escape(SORT)}"'
     table = table.replace("<table ", f"<table {how} ", 1)
@@ -239,9 +232,7 @@ class Summary:
         columns[self.results.metric] = [score_text(score) for score in board[self.results.metric]]
         errors = board["standard_error"].where(board["n_fits"] > 2)  # of two scores, it is chance
         columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
-        params = without_resource(self.results, self.leaderboard["params"].tolist())
-        room = WIDTH - INDENT - len(aligned(columns)[0])
-        columns |= parameter_columns(params, len(board), room)
+        columns |= parameter_columns(board, WIDTH - INDENT - len(aligned(columns)[0]))
         for subject, line in zip(["best", *[""] * len(board)], aligned(columns), strict=True):
             yield f"  {subject}".ljust(INDENT) + line
 
