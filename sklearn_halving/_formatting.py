@@ -41,9 +41,11 @@ def shortened(text: str, length: int) -> str:
     return f"{text[:head]}...{text[len(text) - (length - 3 - head) :]}"
 
 
-def number_text(number: float) -> str:
-    """Return an amount: integers with commas, other numbers with four significant digits."""
-    return f"{int(number):,}" if number == int(number) else f"{number:.4g}"
+def number_text(number: float, place: object = None) -> str:
+    """Return an amount as a reader would write it, also on an axis: 19,540 and 0.001."""
+    if number == round(number) and abs(number) < 1e6:
+        return f"{number:,.0f}"
+    return f"{number:.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def score_text(score: float) -> str:

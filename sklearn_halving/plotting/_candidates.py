@@ -272,27 +272,20 @@ class ConfidenceDisplay(Display):
             If matplotlib is missing.
         """
         ax, shown = self._axes(ax), self.candidates
-        colors = np.select(
-            [shown["best"], shown["own"]], [drawing.WINNER, drawing.OWN], drawing.CANDIDATES
-        )
-        score = shown["score"].to_numpy()
-        sides = np.stack([score - shown["lower"], shown["upper"] - score]).clip(min=0.0)
-        for place, (color, is_partial) in enumerate(zip(colors, shown["is_partial"], strict=True)):
-            style: Params = {"color": color, "markersize": 8, "linewidth": 2.5}
-            style["markerfacecolor"] = ax.get_facecolor() if is_partial else color
-            ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
         ax.set_yticks(range(-1, len(shown)), [self.header, *shown["label"]], family="monospace")
         ax.tick_params(axis="y", length=0)
-        names = [(drawing.OWN, "your model"), (drawing.WINNER, drawing.winner_name(shown))]
-        for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
-            if color in colors:
-                ax.plot([], [], "o", color=color, label=name)
-        if shown["is_partial"].any():
-            style = {"color": drawing.CANDIDATES, "markerfacecolor": "none"}
-            ax.plot([], [], "o", label="fewer splits", **style)
-        for text, color in zip(ax.get_yticklabels()[1:], colors, strict=True):
-            if color != drawing.CANDIDATES:
-                text.set_color(color)
+        score, place = shown["score"].to_numpy(), np.arange(len(shown))
+        sides = np.stack([score - shown["lower"], shown["upper"] - score]).clip(min=0.0)
+        others = ~(shown["best"] | shown["own"]).to_numpy()
+        kinds = (others, "candidate", drawing.CANDIDATES), *drawing.marked(shown)
+        for rows, label, color in kinds:
+            if rows.any():
+                style: Params = {"color": color, "linewidth": 2.5, "label": label}
+                ax.errorbar(score[rows], place[rows], xerr=sides[:, rows], fmt="o", ms=8, **style)
+        if (hollow := shown["is_partial"].to_numpy()).any():
+            ax.plot(score[hollow], place[hollow], "o", ms=5, color=ax.get_facecolor(), zorder=3)
+            style = {"color": drawing.CANDIDATES, "mfc": "none", "label": "fewer splits"}
+            ax.errorbar([], [], fmt="o", ms=8, **style)
         ax.set_ylim(max(len(shown), 4) - 0.4, -1.4)
         ax.set_xlabel(self.score_label)
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""

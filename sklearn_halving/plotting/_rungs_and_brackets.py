@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sklearn_halving._formatting import counted
+from sklearn_halving._formatting import counted, number_text
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
@@ -122,15 +122,13 @@ class RungDisplay(Display):
 
 def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
     """Draw the lines and the points of one bracket. What is below the axis has no label."""
-    for _, own in rungs.groupby("candidate"):
-        first = own.iloc[0]
-        style: Params = {**drawing.LINES, "zorder": 2}
-        if first["best"] or first["own"]:
-            color = drawing.WINNER if first["best"] else drawing.OWN
-            label = drawing.winner_name(own) if first["best"] else "your model"
-            style = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
-            style |= {"label": label} if own["score"].max() >= low else {}
-        ax.plot(own["n_resources"], own["score"], **style)
+    for _, own in rungs[~(rungs["best"] | rungs["own"])].groupby("candidate"):
+        ax.plot(own["n_resources"], own["score"], zorder=2, **drawing.LINES)
+    for rows, label, color in drawing.marked(rungs):
+        if rows.any():
+            style: Params = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
+            style |= {"label": label} if rungs["score"][rows].max() >= low else {}
+            ax.plot(rungs["n_resources"][rows], rungs["score"][rows], **style)
     x, score, is_partial = (
         rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")
     )
@@ -229,7 +227,7 @@ class BracketDisplay(Display):
         return cls(
             boxes=boxes,
             lanes=lanes,
-            columns=boxes.groupby("place")["n_resources"].first().map(drawing.tick_text).tolist(),
+            columns=boxes.groupby("place")["n_resources"].first().map(number_text).tolist(),
             score_label=found.score_label,
             column_label=column_label,
         )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, differing_names
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
+from sklearn_halving.search.preparing._space import first_of_each
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Record, Results
 
@@ -79,9 +79,7 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     fits = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
     seconds, n_fits = fits.sum(), fits.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    first = {params_digest(params[row]): row for row in reversed(order)}
-    kept = {*first.values()}
-    rows = [row for row in order if row in kept]
+    rows = [order[place] for place in first_of_each(params[row] for row in order)]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {

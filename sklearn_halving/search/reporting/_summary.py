@@ -41,8 +41,6 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates."""
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
-SLACK = 1.0
-"""An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 N_SHOWN = 500
@@ -144,14 +142,11 @@ class Summary:
         text += f" ({n_full:,} full)" if n_full < len(outcomes) else ""
         if results.n_grid_fits is not None:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
-        seconds = results.seconds + (self.refit_time or 0.0)
-        text += f"; {seconds_text(seconds)}"
+        text += f"; {seconds_text(results.seconds + (self.refit_time or 0.0))}"
         if results.n_known:
             text += " since resumed"
         if self.refit_time is not None:
             text += f", refit {seconds_text(self.refit_time)}"
-        if seconds > results.limit + SLACK:
-            text += f", {seconds_text(seconds - results.limit)} over the time budget"
         return text
 
     def _ended(self) -> str:
