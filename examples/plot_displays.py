@@ -38,7 +38,7 @@ adaptive = AdaptiveSearchCV(model, space, n_fits=60, random_state=0).fit(X, y)
 displays = {}
 
 # %%
-# Every fit, and what would have been chosen after it. The green line is the score of the model as
+# Every fit, and the best candidate so far. The green line is the score of the model as
 # it is. Use ``cost="seconds"`` to see when the search found its winner.
 displays["history"] = HistoryDisplay.from_estimator(adaptive)
 

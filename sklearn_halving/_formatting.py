@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_halving._content_hash import value_digest
 from sklearn_halving._typing import Params
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_SHORT = 24
 """Maximum length of a value of a parameter in a table."""
@@ -37,9 +41,11 @@ def shortened(text: str, length: int) -> str:
     return f"{text[:head]}...{text[len(text) - (length - 3 - head) :]}"
 
 
-def number_text(number: float) -> str:
-    """Return an amount: integers with commas, other numbers with four significant digits."""
-    return f"{int(number):,}" if number == int(number) else f"{number:.4g}"
+def number_text(number: float, place: object = None) -> str:
+    """Return an amount as a reader would write it, also on an axis: 19,540 and 0.001."""
+    if number == round(number) and abs(number) < 1e6:
+        return f"{number:,.0f}"
+    return f"{number:.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def score_text(score: float) -> str:
@@ -57,13 +63,6 @@ def seconds_text(seconds: float) -> str:
     if minutes < 120:
         return f"{minutes} min {seconds} s"
     return f"{minutes // 60} h {minutes % 60} min"
-
-
-def clock_text(seconds: float) -> str:
-    """Return a time as ``m:ss``, or ``h:mm:ss`` from one hour."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def without_addresses(text: str) -> str:
@@ -110,17 +109,18 @@ def _short_text(value: object) -> str:
     return shortened(without_addresses(getattr(value, "__name__", str(value))), MAX_SHORT)
 
 
-def parameter_columns(params: Sequence[Params], n: int, room: int) -> dict[str, list[str]]:
-    """Return values of the first ``n`` candidates as text, of all parameters in which any differ.
+def parameter_columns(board: pd.DataFrame, room: float) -> dict[str, list[str]]:
+    """Return the parameters of rows of a leaderboard as text; empty where one is missing.
 
     If the columns with two spaces behind each need more characters than there is ``room``, the
     longest names and values are cut, and then the last columns are left out.
     """
     columns = dict[str, list[str]]()
-    for name, short in differing_names(params).items():
-        texts = iter(short_texts([each[name] for each in params[:n] if name in each]))
-        column = [next(texts) if name in each else "" for each in params[:n]]
-        columns |= {short: column} if any(column) else {}
+    for name, values in board.loc[:, "status":"params"].iloc[:, 1:-1].items():
+        is_missing = [isinstance(value, float) and np.isnan(value) for value in values]
+        texts = iter(short_texts(values[~np.array(is_missing)].tolist()))
+        column = ["" if missing else next(texts) for missing in is_missing]
+        columns |= {str(name): column} if any(column) else {}
     widths = [max(map(len, (name, *column))) for name, column in columns.items()]
     most = max(widths, default=0)
     while most > SHORTEST and sum(min(width, most) + 2 for width in widths) > room:

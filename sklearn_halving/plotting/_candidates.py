@@ -1,4 +1,4 @@
-"""Displays of fits and candidates: the choice over time, and the best with their intervals."""
+"""Displays of fits and candidates: the best over time, and the best with their intervals."""
 
 from __future__ import annotations
 
@@ -12,32 +12,29 @@ from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
-from sklearn_halving.policies.noise._standings import Standings
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Cost = Literal["fits", "seconds"]
-MAX_STEPS = 300
-"""Number of times at which the choice is computed."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HistoryDisplay(Display):
-    """Every fit, the choice of the search after it, and the level of your model.
+    """Every fit, the best candidate so far, and the level of your model.
 
     Use `from_estimator` to create a display. A point is a fit. The line is the final mean score
-    of the candidate that AdaptiveSearchCV would choose at this time: of those with the most
-    resource and at least half as many scores as others, the best one if luck is taken out. It ends
-    with the choice of the search. Your model is the estimator as it is, if it was fitted.
+    of the best candidate by then, in the order of `leaderboard`. A candidate counts from its first
+    fit with its largest resource, so the line ends with the choice of the search, and shows when
+    this was found. Your model is the estimator as it is, if it was fitted.
 
     Parameters
     ----------
     fits : DataFrame
         One row for each fit, with columns ``candidate``, ``score``, ``fits`` and ``seconds`` (the
-        numbers of fits and of seconds so far), ``is_full``, ``choice`` (a candidate) and
-        ``choice_score``.
+        numbers of fits and of seconds so far), ``is_full``, ``best`` (a candidate, NaN if there is
+        none yet) and ``best_score``.
     own_score : float or None
         Mean score of the estimator as it is.
     score_label, unit : str
@@ -86,7 +83,7 @@ class HistoryDisplay(Display):
         search : estimator
             A fitted search of this package.
         cost : {"fits", "seconds"}, default="fits"
-            Quantity on the x axis. Seconds are those in which fits ran.
+            Quantity on the x axis. Seconds are those since the first fit began.
         metric : str or None, default=None
             The metric to show if there are several. None shows the one that steered the search.
         ax : matplotlib Axes or None, default=None
@@ -110,17 +107,15 @@ class HistoryDisplay(Display):
         """
         found = FittedSearch(search, cls.__name__, metric)
         history, table = found.history, found.candidates()
-        largest = history["n_resources"].max()
-        choice = _choices(history)
-        if table["best"].any():  # the last choice is that of the search
-            choice[-1] = found.best_candidate
-        final = table.set_index("candidate")["score"]
+        keys = ["candidate", "n_resources"]
+        place = table.reset_index(names="place").set_index(keys)["place"]
+        best = history.join(place, on=keys)["place"].cummin().ffill()
         fits = history[["candidate", "score"]].assign(
             fits=np.arange(1, len(history) + 1),
-            seconds=_busy_seconds(history),
-            is_full=history["n_resources"] == largest,
-            choice=choice,
-            choice_score=final.reindex(choice).to_numpy(),
+            seconds=history["ended"].cummax(),
+            is_full=history["n_resources"] == history["n_resources"].max(),
+            best=table["candidate"].reindex(best).to_numpy(),
+            best_score=table["score"].reindex(best).to_numpy(),
         )
         own = table.loc[table["own"] & table["is_full"], "score"]
         display = cls(
@@ -156,51 +151,21 @@ class HistoryDisplay(Display):
         x, score, is_full = (fits[name].to_numpy() for name in (cost, "score", "is_full"))
         label = "fit" if is_full.all() else "full fit"
         drawing.draw_points(ax, x, score, (is_full, label), (~is_full, f"fewer {self.unit}"))
-        choice = fits["choice_score"].to_numpy()
-        keep = [np.nan if self.own_score is None else self.own_score, choice[-1]]
+        best = fits["best_score"].to_numpy()
+        keep = [np.nan if self.own_score is None else self.own_score, best[-1]]
         low, high = drawing.limits(score, *keep)
-        choice = np.maximum(choice, low + drawing.AT_EDGE * (high - low))
+        best = np.maximum(best, low + drawing.AT_EDGE * (high - low))
         if self.own_score is not None:
             ax.axhline(self.own_score, color=drawing.OWN, ls="--", lw=2, label="your model")
         line: Params = {"color": drawing.WINNER, "linewidth": 2.5, "zorder": 3}
-        ax.step(x, choice, where="post", label="choice", **line)
-        ax.plot(x[-1:], choice[-1:], "*", ms=15, mec=ax.get_facecolor(), clip_on=False, **line)
+        ax.step(x, best, where="post", label="best so far", **line)
+        ax.plot(x[-1:], best[-1:], "*", ms=15, mec=ax.get_facecolor(), clip_on=False, **line)
         drawing.clip_below(ax, x, score, (low, high))
         drawing.set_numbers(ax.xaxis, np.arange(2) if cost == "fits" else np.array([0, 0.5]))
         ax.set(xlabel=cost, ylabel=self.score_label, xlim=(0, 1.02 * x.max()))
         n_candidates = counted(fits["candidate"].nunique(), "candidate")
         drawing.title(ax, f"{counted(len(fits), 'fit')} of {n_candidates}")
         return self
-
-
-def _busy_seconds(history: pd.DataFrame) -> np.ndarray:
-    """Return the time of the end of each fit, without breaks in which no fit ran."""
-    order = np.argsort(history["started"].to_numpy(), kind="stable")
-    started, ended = (history[name].to_numpy()[order] for name in ("started", "ended"))
-    until = np.maximum.accumulate(np.append(0.0, ended[:-1]))
-    seconds = np.empty(len(history))
-    seconds[order] = ended - np.cumsum(np.maximum(started - until, 0.0))
-    return np.maximum.accumulate(seconds)
-
-
-def _choices(history: pd.DataFrame) -> np.ndarray:
-    """Return the candidate that would be chosen after each fit; -1 if there is none."""
-    arms, row = np.unique(history["candidate"], return_inverse=True)
-    splits, column = np.unique(history["split"], return_inverse=True)
-    amounts, scores = history["n_resources"].to_numpy(), history["score"].to_numpy()
-    most, table = 0, np.full((len(arms), len(splits)), np.nan)
-    choices = np.full(len(history), -1)
-    asked = set(np.linspace(0, len(history) - 1, MAX_STEPS).round().astype(int).tolist())
-    for step, amount in enumerate(amounts.tolist()):
-        if amount > most and not np.isnan(scores[step]):
-            most, table[:] = amount, np.nan  # scores with less of the resource do not count
-        if amount == most:
-            table[row[step], column[step]] = scores[step]
-        choices[step] = choices[step - 1]
-        if step in asked:
-            known = ~np.isnan(table).all(axis=1)
-            choices[step] = Standings.of(arms[known], table[known]).leader
-    return choices
 
 
 MAX_CANDIDATES, MAX_LABEL = 12, 46
@@ -277,8 +242,8 @@ class ConfidenceDisplay(Display):
         shown = full[is_first | full["own"] | full["best"]].reset_index(drop=True)
         if found.history["score"].dropna().between(0, 1).all():
             shown[["lower", "upper"]] = shown[["lower", "upper"]].clip(0.0, 1.0)
-        compared = shown if len(shown) > 1 else table
-        columns = parameter_columns(compared["params"].tolist(), len(shown), MAX_LABEL)
+        board = found.search.leaderboard().set_index("candidate").loc[shown["candidate"]]
+        columns = parameter_columns(board, MAX_LABEL)
         header, *labels = aligned(columns or {"": ["the only candidate"] * len(shown)})
         return cls(
             candidates=shown.assign(label=[label[:-2] for label in labels]),
@@ -307,27 +272,20 @@ class ConfidenceDisplay(Display):
             If matplotlib is missing.
         """
         ax, shown = self._axes(ax), self.candidates
-        colors = np.select(
-            [shown["best"], shown["own"]], [drawing.WINNER, drawing.OWN], drawing.CANDIDATES
-        )
-        score = shown["score"].to_numpy()
-        sides = np.stack([score - shown["lower"], shown["upper"] - score]).clip(min=0.0)
-        for place, (color, is_partial) in enumerate(zip(colors, shown["is_partial"], strict=True)):
-            style: Params = {"color": color, "markersize": 8, "linewidth": 2.5}
-            style["markerfacecolor"] = ax.get_facecolor() if is_partial else color
-            ax.errorbar(score[place], place, xerr=sides[:, [place]], fmt="o", **style)
         ax.set_yticks(range(-1, len(shown)), [self.header, *shown["label"]], family="monospace")
         ax.tick_params(axis="y", length=0)
-        names = [(drawing.OWN, "your model"), (drawing.WINNER, drawing.winner_name(shown))]
-        for color, name in [(drawing.CANDIDATES, "candidate"), *names]:
-            if color in colors:
-                ax.plot([], [], "o", color=color, label=name)
-        if shown["is_partial"].any():
-            style = {"color": drawing.CANDIDATES, "markerfacecolor": "none"}
-            ax.plot([], [], "o", label="fewer splits", **style)
-        for text, color in zip(ax.get_yticklabels()[1:], colors, strict=True):
-            if color != drawing.CANDIDATES:
-                text.set_color(color)
+        score, place = shown["score"].to_numpy(), np.arange(len(shown))
+        sides = np.stack([score - shown["lower"], shown["upper"] - score]).clip(min=0.0)
+        others = ~(shown["best"] | shown["own"]).to_numpy()
+        kinds = (others, "candidate", drawing.CANDIDATES), *drawing.marked(shown)
+        for rows, label, color in kinds:
+            if rows.any():
+                style: Params = {"color": color, "linewidth": 2.5, "label": label}
+                ax.errorbar(score[rows], place[rows], xerr=sides[:, rows], fmt="o", ms=8, **style)
+        if (hollow := shown["is_partial"].to_numpy()).any():
+            ax.plot(score[hollow], place[hollow], "o", ms=5, color=ax.get_facecolor(), zorder=3)
+            style = {"color": drawing.CANDIDATES, "mfc": "none", "label": "fewer splits"}
+            ax.errorbar([], [], fmt="o", ms=8, **style)
         ax.set_ylim(max(len(shown), 4) - 0.4, -1.4)
         ax.set_xlabel(self.score_label)
         few = f"The best {len(shown)} of " if len(shown) < self.n_candidates else ""

@@ -12,7 +12,6 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import shortened
 from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
-from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,35 +90,36 @@ class FittedSearch:
     def rungs(self) -> pd.DataFrame:
         """Return a row for each candidate and amount of resource.
 
-        ``score`` is the mean in ``cv_results_`` if that has this row, otherwise the mean of the
-        fits. ``is_partial`` says that others with the same resource have more splits.
+        Columns: ``candidate``, its number; ``n_resources``; ``loop`` and ``bracket``; ``score``,
+        the mean, or the posterior mean if there is one; ``lower`` and ``upper``, one standard
+        error or the bounds of the posterior, NaN if they are not known; ``is_partial``,
+        whether others with the same resource have more splits; ``best`` and ``own``, whether it is
+        the winner or the estimator as it is.
         """
         fits = self.history.groupby(["candidate", "n_resources"])
-        score, n_splits = fits["score"].agg(lambda own: own.mean(skipna=False)), fits.size()
-        score.update(self._by_row()["score"])
+        table, n_splits = fits[["loop", "bracket"]].first().join(self._by_row()), fits.size()
+        mean = fits["score"].agg(lambda own: own.mean(skipna=False))
+        table["score"] = table["score"].fillna(mean)
         most = n_splits.groupby("n_resources").transform("max").clip(upper=ENOUGH_SCORES)
-        table = fits[["loop", "bracket"]].first().assign(score=score, is_partial=n_splits < most)
-        return self._marked(table.reset_index())
+        table = table.assign(is_partial=n_splits < most).reset_index()
+        best, own = (-1 if one is None else one for one in (self.best_candidate, self.own))
+        return table.assign(best=table["candidate"] == best, own=table["candidate"] == own)
 
     def candidates(self) -> pd.DataFrame:
         """Return a row for each candidate with a score, in the order of `leaderboard`.
 
-        Columns: ``candidate``, its number; ``params``; ``score``, the mean, or the posterior mean
-        if there is one; ``lower`` and ``upper``, one standard error or the bounds of a posterior;
-        ``is_full``, whether it has the largest amount of resource; ``is_partial``, whether it has
-        less or fewer scores than others; ``best`` and ``own``, whether it is the winner or the
-        estimator as it is.
+        It is the row of `rungs` with the largest amount of resource, with columns ``params``, and
+        ``is_full``, whether no other candidate has more of it. Those with less are partial, too.
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
         spent = self.search._results.resource.params_at(1)
         params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
         keys = ["candidate", "n_resources"]
-        table = board[keys].assign(params=params).join(self._by_row(), on=keys)
+        table = board[keys].assign(params=params).join(self.rungs().set_index(keys), on=keys)
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
-        enough = min(ENOUGH_SCORES, table["n_scores"][table["is_full"]].max())
-        table["is_partial"] = ~table["is_full"] | (table["n_scores"] < enough)
-        return self._marked(table).dropna(subset=["score"]).reset_index(drop=True)
+        table["is_partial"] |= ~table["is_full"]
+        return table.dropna(subset=["score"]).reset_index(drop=True)
 
     def partial_label(self, table: pd.DataFrame) -> str:
         """Return what partial rows of `candidates` lack, for a legend."""
@@ -133,10 +133,8 @@ class FittedSearch:
 
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
-        scores, overlap = split_scores(results, f"test_{metric}"), self.search._results.overlap
-        error = finite(np.sqrt(corrected_variance_of_mean(scores, 1, overlap)))
+        error = finite(results[f"standard_error_test_{metric}"])
         table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
-        table["n_scores"] = np.isfinite(scores).sum(axis=1)
         if self.has_posterior:  # if all fits failed, it describes a substitute value
             names = ["posterior_mean", "lower_bound", "upper_bound"]
             bounds = np.column_stack([finite(results[name]) for name in names])
@@ -146,11 +144,6 @@ class FittedSearch:
         names = ["candidate", "n_resources"]
         table.index = pd.MultiIndex.from_arrays([results["candidate"], amounts], names=names)
         return table[~table.index.duplicated(keep="last")]
-
-    def _marked(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the table with columns ``best`` and ``own``."""
-        best, own = (-1 if one is None else one for one in (self.best_candidate, self.own))
-        return table.assign(best=table["candidate"] == best, own=table["candidate"] == own)
 
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
@@ -269,21 +262,15 @@ class Display:
         if number == 1:
             ax.set_ylabel(y_label)
             return [ax]
-        from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
+        from matplotlib.gridspec import GridSpec
 
         ax.set_axis_off()
-        # The first row has no height: there is space for a title and a legend above it.
-        sizes: Any = {
-            "nrows": n_rows + 1,
-            "ncols": n_columns,
-            "height_ratios": [0.001, *[1] * n_rows],
-        }
-        place, sides = ax.get_subplotspec(), ("left", "bottom", "right", "top")
+        place = ax.get_subplotspec()
         if place is None:
-            sizes |= zip(sides, ax.get_position().extents, strict=True)
-        else:
-            sizes["subplot_spec"] = place
-        grid: Any = (GridSpec if place is None else GridSpecFromSubplotSpec)(**sizes)
+            left, bottom, right, top = ax.get_position().extents
+            place = GridSpec(1, 1, left=left, bottom=bottom, right=right, top=top)[0]
+        # The first row has no height: there is space for a title and a legend above it.
+        grid = place.subgridspec(n_rows + 1, n_columns, height_ratios=[0.001, *[1] * n_rows])
         self._header = ax.figure.add_subplot(grid[0, :])
         self._header.set_axis_off()
         panels: list[Axes] = []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sklearn_halving._formatting import short_texts, shortened
+from sklearn_halving._formatting import number_text, short_texts
 from sklearn_halving._typing import Params
 from sklearn_halving.samplers._space import is_finite_number
 
@@ -24,19 +23,10 @@ PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths":
 LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
 AT_EDGE = 0.02
 """Place of what is below an axis, as a part of its height."""
-MAX_NAME = 12
-"""Length from which on names of classes have two lines."""
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
 """Inches of a figure: on a slide, the font of 10 points is one of 18."""
-
-
-def tick_text(value: float, place: object = None) -> str:
-    """Return an amount as a reader would write it: 19,540 and 0.001."""
-    if value == round(value) and abs(value) < 1e6:
-        return f"{value:,.0f}"
-    return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def evenly(number: int, most: int) -> np.ndarray:
@@ -64,7 +54,7 @@ def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     set_numbers(axis, known)
     if words:
         low, high = known[[0, -1]]
-        axis.set_major_formatter(lambda v, place: tick_text(v) if low <= v <= high else "")
+        axis.set_major_formatter(lambda v, place: number_text(v) if low <= v <= high else "")
         even = np.log(known) if suits_log(known) else known
         step, is_zero = 0.25 * np.ptp(even), np.array(words) == "0"
         places = np.where(is_zero, even[0] - step, even[-1] + step * np.cumsum(~is_zero))
@@ -79,10 +69,7 @@ def set_categories(axis: Axis, names: list[str]) -> None:
     places = evenly(len(names), 24)
     is_x = axis is axis.axes.xaxis
     style: Params = {}
-    if max(map(len, names)) > MAX_NAME:  # LogisticRegression in two lines
-        names = [re.sub(r"(?<=[a-z])(?=[A-Z][a-z]+$)", "\n", name) for name in names]
-    if is_x and len(names) * max(len(part) for name in names for part in name.split("\n")) > 30:
-        names = [shortened(name.split("\n")[0], 20) for name in names]
+    if is_x and len(names) * max(map(len, names)) > 30:
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     axis.set_ticks(places, [names[place] for place in places], **style)
     (axis.axes.set_xlim if is_x else axis.axes.set_ylim)(-0.6, len(names) - 0.4)
@@ -102,7 +89,7 @@ def set_numbers(axis: Axis, values: np.ndarray) -> None:
     else:
         is_whole = bool((values == values.round()).all())
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=is_whole))
-    axis.set_major_formatter(tick_text)
+    axis.set_major_formatter(number_text)
 
 
 def suits_log(values: np.ndarray) -> bool:
@@ -122,10 +109,9 @@ def set_amounts(ax: Axes, amounts: np.ndarray) -> None:
     amounts = np.unique(amounts)
     ax.set_xscale("log")
     shown = amounts[evenly(len(amounts), 5)]
-    ax.set_xticks(shown, [tick_text(amount) for amount in shown])
+    ax.set_xticks(shown, [number_text(amount) for amount in shown])
     ax.minorticks_off()
-    ends, margin = np.log(amounts[[0, -1]]), 0.12 * np.log(amounts[-1] / amounts[0]) or 0.5
-    ax.set_xlim(np.exp(ends[0] - margin), np.exp(ends[1] + margin))
+    ax.set_xmargin(0.12)
 
 
 def limits(scores: np.ndarray, *keep: float) -> tuple[float, float]:
@@ -161,18 +147,22 @@ def draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, *kinds: tuple[np.ndarray
             ax.scatter(x[rows], y[rows], 30, label=label, **style)
 
 
-def winner_name(table: pd.DataFrame) -> str:
-    """Return the name of the winner in legends."""
-    return "winner: your model" if (table["best"] & table["own"]).any() else "winner"
+Marked = tuple[np.ndarray, str, str]
+"""Rows of a table, with their name in legends and their color."""
+
+
+def marked(table: pd.DataFrame) -> tuple[Marked, Marked]:
+    """Return the rows of the estimator as it is, unless it wins, and of the winner."""
+    best, own = table["best"].to_numpy(), table["own"].to_numpy()
+    name = "winner: your model" if (best & own).any() else "winner"
+    return (own & ~best, "your model", OWN), (best, name, WINNER)
 
 
 def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> None:
-    """Draw a star at the winner, and a diamond at the estimator as it is if that is another."""
-    for is_marked, label, color, marker, size in (
-        (table["own"] & ~table["best"], "your model", OWN, "D", 70),
-        (table["best"], winner_name(table), WINNER, "*", 260),
-    ):
-        if (rows := is_marked.to_numpy()).any():
+    """Draw a diamond at the estimator as it is, and a star at the winner."""
+    marks = ("D", 70), ("*", 260)
+    for (rows, label, color), (marker, size) in zip(marked(table), marks, strict=True):
+        if rows.any():
             style: Params = {"edgecolors": ax.get_facecolor(), "zorder": 5, "label": label}
             ax.scatter(x[rows], y[rows], size, color=color, marker=marker, **style)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sklearn_halving._formatting import counted
+from sklearn_halving._formatting import counted, number_text
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._display import Display, FittedSearch
@@ -76,7 +76,7 @@ class RungDisplay(Display):
             raise found.lacks("scores with different amounts of resource", "use HistoryDisplay")
         return cls(
             rungs=rungs,
-            score_label=f"mean test {found.metric_label}",
+            score_label=found.score_label,
             resource_label=found.resource_label,
         )
 
@@ -122,15 +122,13 @@ class RungDisplay(Display):
 
 def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
     """Draw the lines and the points of one bracket. What is below the axis has no label."""
-    for _, own in rungs.groupby("candidate"):
-        first = own.iloc[0]
-        style: Params = {**drawing.LINES, "zorder": 2}
-        if first["best"] or first["own"]:
-            color = drawing.WINNER if first["best"] else drawing.OWN
-            label = drawing.winner_name(own) if first["best"] else "your model"
-            style = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
-            style |= {"label": label} if own["score"].max() >= low else {}
-        ax.plot(own["n_resources"], own["score"], **style)
+    for _, own in rungs[~(rungs["best"] | rungs["own"])].groupby("candidate"):
+        ax.plot(own["n_resources"], own["score"], zorder=2, **drawing.LINES)
+    for rows, label, color in drawing.marked(rungs):
+        if rows.any():
+            style: Params = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
+            style |= {"label": label} if rungs["score"][rows].max() >= low else {}
+            ax.plot(rungs["n_resources"][rows], rungs["score"][rows], **style)
     x, score, is_partial = (
         rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")
     )
@@ -199,43 +197,38 @@ class BracketDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        rungs, column_label = found.rungs(), found.resource_label
-        again: int | pd.Series = 0
-        if "stage" in found.results:  # all that a candidate has reached
-            last = dict(zip(found.results["candidate"], found.results["stage"], strict=True))
-            stages = rungs["candidate"].map(last).to_numpy() + 1
-            rungs = rungs.loc[rungs.index.repeat(stages)]
-            rungs["n_resources"] = rungs.groupby("candidate").cumcount() + 1
-            column_label = "stage"
-        elif not found.has_brackets:
+        import pandas as pd
+
+        results, column_label = found.results, found.resource_label
+        last = results.get("stage", results.get("iter"))
+        if last is None:
             raise found.lacks("brackets or stages", "use HistoryDisplay")
-        else:  # rungs with the same resource are one row of the results
-            keys = ["candidate", "n_resources"]
-            of_row = map(found.results.get, [*keys, "iter"])
-            iters = {(arm, amount): rung for arm, amount, rung in zip(*of_row, strict=True)}
-            rungs = rungs.sort_values(keys, ignore_index=True)
-            rungs["iter"] = [iters[row] for row in rungs[keys].itertuples(index=False, name=None)]
-            n_rungs = rungs["iter"] - rungs.groupby("candidate")["iter"].shift(fill_value=-1)
-            rungs = rungs.loc[rungs.index.repeat(n_rungs)]
-            again = rungs.groupby(keys).cumcount()
-        names = "bracket " + rungs["bracket"].astype(str)
-        if rungs["loop"].any():
-            names = "loop " + rungs["loop"].astype(str) + ", " + names
-        rungs["lane"] = names if found.has_brackets else "candidates"
-        places = rungs.assign(again=again).groupby(["n_resources", "again"])
-        rungs["place"] = places.ngroup()
-        amounts = rungs.groupby("place")["n_resources"].first()
-        rungs = rungs.sort_values(["loop", "bracket"], ascending=[True, False], kind="stable")
-        n_candidates = rungs.groupby(["lane", "place"], sort=False).size().rename("n_candidates")
-        last_place = rungs.groupby("lane")["place"].transform("max")
-        at_end = rungs[(rungs["place"] == last_place) & ~rungs["is_partial"]]
-        lanes = rungs.groupby("lane", sort=False)["best"].any().to_frame("has_winner")
-        lanes["score"] = at_end.groupby("lane")["score"].max()
+        ends = found.rungs().drop_duplicates("candidate", keep="last")
+        ends = ends.sort_values(["loop", "bracket"], ascending=[True, False], kind="stable")
+        ends["rung"] = ends["candidate"].map(pd.Series(last).groupby(results["candidate"]).max())
+        names = "bracket " + ends["bracket"].astype(str)
+        if ends["loop"].any():
+            names = "loop " + ends["loop"].astype(str) + ", " + names
+        ends["lane"] = names if found.has_brackets else "candidates"
+        is_last = ends["rung"] == ends.groupby("lane")["rung"].transform("max")
+        lanes = ends.groupby("lane", sort=False)["best"].any().to_frame("has_winner")
+        lanes["score"] = ends[is_last & ~ends["is_partial"]].groupby("lane")["score"].max()
+        # A candidate was in all rungs up to its last one.
+        boxes = ends.loc[ends.index.repeat(ends["rung"] + 1)]
+        boxes["rung"] = boxes.groupby("candidate").cumcount()
+        keys = ["loop", "bracket", "rung"]
+        boxes = boxes.groupby(["lane", *keys], sort=False).size().reset_index(name="n_candidates")
+        if "stage" in results:
+            column_label, boxes["n_resources"] = "stage", boxes["rung"] + 1
+        else:
+            boxes = boxes.join(found.history.groupby(keys)["n_resources"].first(), on=keys)
+        boxes["again"] = boxes.groupby(["lane", "n_resources"]).cumcount()
+        boxes["place"] = boxes.groupby(["n_resources", "again"]).ngroup()
         return cls(
-            boxes=n_candidates.reset_index().sort_values("place", kind="stable"),
+            boxes=boxes,
             lanes=lanes,
-            columns=[drawing.tick_text(amount) for amount in amounts],
-            score_label=f"mean test {found.metric_label}",
+            columns=boxes.groupby("place")["n_resources"].first().map(number_text).tolist(),
+            score_label=found.score_label,
             column_label=column_label,
         )
 

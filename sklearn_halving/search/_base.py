@@ -291,16 +291,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     ) -> Progress:
         """Run pulls until the policy is finished or the search is stopped."""
         callbacks.begin_search(run.plan, run.setup.resource)
-        progress = Progress(
-            run.plan,
-            run.reward,
-            lambda: run.best_arm,
-            run.task.resource,
-            callbacks,
-            int(self.verbose),
-            deadline=run.deadline,
-            n_known=0 if run.known is None else len(run.known.outcomes),
-        )
+        progress = Progress(run, callbacks, int(self.verbose))
         progress.begin()
         self._progress = progress
         try:
@@ -424,11 +415,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         Returns
         -------
         summary : str
-            At most twelve lines of at most 88 characters: what was searched; what was spent; why
-            the search ended, and if candidates were created in it, what its second half gained;
-            your estimator as it is against the winner, on common splits, if it is a candidate;
-            the best candidates; failed fits; and advice on the ranges. Except for the times, the
-            text is the same for the same search.
+            At most twelve lines of at most 88 characters: what was searched; what was spent; your
+            estimator as it is against the winner, on common splits, if it is a candidate; why the
+            search ended; if candidates were created in it, when the best was found and what the
+            last half gained; the best candidates; failed fits; and advice on the ranges. Except
+            for the times, the text is the same for the same search.
 
         Raises
         ------
@@ -579,8 +570,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if self._results.probability is not None:
-            self.best_probability_ = float(self._results.probability[self.best_index_])
+        if "probability_best" in self.cv_results_:
+            self.best_probability_ = float(self.cv_results_["probability_best"][self.best_index_])
 
     def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""

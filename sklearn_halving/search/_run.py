@@ -179,7 +179,7 @@ class Run:
     def stopped_message(self) -> str:
         """Return what a search did before it was stopped, and what it did not do."""
         goes_on = self.known is not None
-        return stopped_message(self.task, self.outcomes, self.ended_by, goes_on)
+        return stopped_message(self.outcomes, self.ended_by, goes_on)
 
     @cached_property
     def outcomes(self) -> list[Outcome]:

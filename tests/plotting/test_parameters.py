@@ -142,10 +142,8 @@ def test_models_are_shown_by_their_names() -> None:
     pipe, space = Pipeline([("model", DummyClassifier())]), {"model": models}
     search = variance_halving(space, estimator=pipe, scoring="accuracy")
     axes = ParameterDisplay.from_estimator(search).ax_
-    assert [t.get_text() for t in axes.get_xticklabels()] == [
-        "DecisionTree\nClassifier",
-        "GaussianNB",
-    ]
+    names = [text.get_text() for text in axes.get_xticklabels()]
+    assert names == ["DecisionTreeClassifier", "GaussianNB"]
     axes = ConfidenceDisplay.from_estimator(search).ax_
     names = {text.get_text().strip() for text in axes.get_yticklabels()}
     assert names <= {"model", "DecisionTreeClassifier", "GaussianNB"}

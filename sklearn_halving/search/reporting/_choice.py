@@ -58,7 +58,7 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = numbers_of_scores(results, metrics[0])
     if not run.plan.makes_candidates:  # of these, other fits had less of the resource
-        n_scores = n_scores if rows.has_rungs else results["n_fits"]
+        n_scores = n_scores if run.plan.has_rungs else results["n_fits"]
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
         kept = np.full(len(rows), True)
@@ -66,7 +66,7 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     if run.plan.makes_candidates:
         return np.flatnonzero(kept & has_enough_splits(np.where(kept, n_scores, 0)))
     enough = n_scores[kept].max()
-    if not rows.has_rungs:
+    if not run.plan.has_rungs:
         of_winner = n_scores[kept & (rows.arm == run.best_arm)]
         enough = min([*of_winner, enough, FITS_OF_GRID_SEARCH])
     return np.flatnonzero(kept & (n_scores >= enough))

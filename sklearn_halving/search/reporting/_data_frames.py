@@ -6,21 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, differing_names
-from sklearn_halving._typing import Params
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
+from sklearn_halving.search.preparing._space import first_of_each
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Record, Results
-from sklearn_halving.search.reporting._tables import mean_errors
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NEGLIGIBLE = 1e-12
-"""A standard error that is so small a part of the score comes from rounding."""
 
 
 def make_history(record: Record) -> pd.DataFrame:
@@ -74,27 +69,24 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     import pandas as pd
 
     metric, columns = results.metric, results.cv_results
-    candidate, params = columns["candidate"], without_resource(results, columns["params"])
+    candidate, spent = columns["candidate"], results.resource.params_at(results.max_level)
+    params = [{k: v for k, v in each.items() if k not in spent} for each in columns["params"]]
     amount = columns.get("n_resources", np.ones(len(candidate)))
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
     score = columns[f"mean_test_{metric}"]
-    error = mean_errors(columns, f"test_{metric}", results.overlap)
-    error = np.where(error < NEGLIGIBLE * np.abs(score), 0.0, error)
     keys = (candidate, columns[f"rank_test_{metric}"], -amount, np.isnan(score), ~chosen)
     pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in results.outcomes]
     fits = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
     seconds, n_fits = fits.sum(), fits.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    first = {params_digest(params[row]): row for row in reversed(order)}
-    kept = {*first.values()}
-    rows = [row for row in order if row in kept]
+    rows = [order[place] for place in first_of_each(params[row] for row in order)]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {
             "candidate": arms,
             "rank": np.arange(1, len(rows) + 1),
             metric: score[rows],
-            "standard_error": error[rows],
+            "standard_error": columns[f"standard_error_test_{metric}"][rows],
             "n_fits": n_fits[arms].to_numpy(),
             "n_resources": amount[rows],
             "seconds": seconds[arms].to_numpy(),
@@ -124,9 +116,3 @@ def _status(results: Results, row: int, n_scores: IntArray) -> str:
         return f"reached {place}" if is_in_play else f"dropped at {place}"
     has_all = is_in_play or n_scores[row] == n_scores.max()
     return "" if has_all else f"dropped after {counted(n_scores[row], 'split')}"
-
-
-def without_resource(results: Results, params: list[Params]) -> list[Params]:
-    """Return the parameters of candidates without the one that sets the resource."""
-    of_resource = results.resource.params_at(results.max_level)
-    return [{k: v for k, v in each.items() if k not in of_resource} for each in params]

@@ -23,7 +23,6 @@ from sklearn_halving.search.reporting._choice import finalists, numbers_of_score
 from sklearn_halving.search.reporting._tables import (
     Means,
     ResultRows,
-    add_standard_errors,
     additive_means,
     make_cv_results,
     overlap_of,
@@ -58,8 +57,6 @@ class Record:
         The candidate that is the estimator as it is; None if there is none.
     seconds : float
         Time from the start to the end of the pulls in this call of `fit`.
-    limit : float
-        The time budget from the start on, with the refit; infinite without one.
     n_known : int
         Number of outcomes of earlier calls, which come first.
     overlap : float
@@ -77,7 +74,6 @@ class Record:
     metric: str
     own: int | None
     seconds: float
-    limit: float
     n_known: int
     overlap: float
 
@@ -114,8 +110,6 @@ class Results(Record):
         The attribute ``cv_results_``.
     rows : ResultRows
         Its rows.
-    probability : FloatArray or None
-        The probability that each row is the best; None if the choice is that of a model.
     belief : Belief or None
         What a policy with a model believes; None for other policies.
     is_in_play : BoolArray
@@ -126,7 +120,6 @@ class Results(Record):
 
     cv_results: CvResults
     rows: ResultRows
-    probability: FloatArray | None
     belief: Belief | None
     is_in_play: BoolArray
     ended_by: str
@@ -148,7 +141,6 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         metric=run.metric,
         own=_own_candidate(run, estimator),
         seconds=time.monotonic() - run.began,
-        limit=run.deadline - run.began,
         n_known=len(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
     )
@@ -156,64 +148,57 @@ def make_record(run: Run, estimator: Estimator) -> Record:
 
 def make_results(run: Run, record: Record) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
-    overlap, rows = record.overlap, result_rows(run.plan, run.outcomes, run.last_stages())
+    rows, belief = result_rows(run.plan, run.outcomes, run.last_stages()), None
     # If rungs were not finished, most candidates lack splits.
     is_comparable = run.plan.has_rungs and run.stopped_by == "policy"
     means = pulled_means if is_comparable else _comparable_means(run, rows)
-    table, belief = make_cv_results(run.task, run.outcomes, rows, means), None
-    probability = None
-    if run.plan.has_rungs:
-        probability = _probability_of_finalists(run, rows, table, overlap)
+    table = make_cv_results(run.task, run.outcomes, rows, means, record.overlap)
+    if isinstance(run.policy, Believes):
+        belief = run.policy.belief(run.state)
+        _add_belief(run, rows, table, belief)
     else:
-        add_standard_errors(table, overlap)
-        if isinstance(run.policy, Believes):
-            belief = run.policy.belief(run.state)
-            _add_belief(run, rows, table, belief)
-        else:
-            probability = _add_probability(run, rows, table, overlap)
+        table["probability_best"] = _probability(run, rows, table, record.overlap)
+        if not run.plan.has_rungs:
+            _rank_choice_first(run, rows, table)
     return Results(
         **vars(record),
         cv_results=table,
         rows=rows,
-        probability=probability,
         belief=belief,
         is_in_play=run.policy.is_alive(run.state),
         ended_by=run.ended_by,
     )
 
 
-def _probability_of_finalists(
-    run: Run, rows: ResultRows, results: CvResults, overlap: float
-) -> FloatArray:
-    """Return the probability that each row is the best of those compared in the last rungs."""
-    index, name = finalists(results, rows, run), f"mean_test_{run.metric}"
-    # Equal candidates count once, or they would share the probability; the winner stays.
-    index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
-    index = index[first_of_each(results["params"][row] for row in index)]
-    mean = np.full(len(rows), np.nan)
-    if len(index) > 1:  # a single finalist is not more likely to be the best candidate of all
-        mean[index] = results[name][index]
-    probability = probability_best(results | {name: mean}, run.metric, rows.level, overlap)
-    return np.where(np.isnan(mean), np.nan, probability)
+def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float) -> FloatArray:
+    """Return the probability that each row is the best of those that are compared.
+
+    Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
+    during the search must have enough fits.
+    """
+    mean = results[f"mean_test_{run.metric}"]
+    index = np.arange(len(rows))
+    if run.plan.has_rungs:
+        # Equal candidates count once, or they would share the probability; the winner stays.
+        index = finalists(results, rows, run)
+        index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
+        index = index[first_of_each(results["params"][row] for row in index)]
+        index = index[:0] if len(index) == 1 else index  # it is not the best of all for certain
+    elif run.plan.makes_candidates:
+        index = np.flatnonzero(has_enough_splits(numbers_of_scores(results, f"test_{run.metric}")))
+    compared = np.full(len(rows), np.nan)
+    compared[index] = mean[index]
+    of_compared = results | {f"mean_test_{run.metric}": compared}
+    probability = probability_best(of_compared, run.metric, rows.level, overlap)
+    return np.where(np.isnan(compared), np.nan, probability)
 
 
-def _add_probability(run: Run, rows: ResultRows, results: CvResults, overlap: float) -> FloatArray:
-    """Add the probability that each candidate is the best; rank the policy's choice first."""
-    metric = run.metric
-    compared, mean = results, f"mean_test_{metric}"
-    if run.plan.makes_candidates:  # as in the choice, those with few fits are left out
-        has_enough = has_enough_splits(numbers_of_scores(results, f"test_{metric}"))
-        compared = results | {mean: np.where(has_enough, results[mean], np.nan)}
-    probability = probability_best(compared, metric, rows.level, overlap)
-    is_compared = ~np.isnan(compared[mean]) | np.isnan(results[mean])
-    results["probability_best"] = np.where(is_compared, probability, np.nan)
-    is_winner = rows.arm == run.best_arm
+def _rank_choice_first(run: Run, rows: ResultRows, results: CvResults) -> None:
+    """Rank the policy's choice first, which may be another if it ignores earlier stages."""
+    metric, is_winner = run.metric, rows.arm == run.best_arm
     if (results[f"rank_test_{metric}"][is_winner] != 1).any():
-        # The policy may choose another candidate, for example if it ignores earlier stages.
         group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
-        results[f"rank_test_{metric}"] = ranks(results[mean], group)
-    column: FloatArray = results["probability_best"]
-    return column
+        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], group)
 
 
 def _add_belief(run: Run, rows: ResultRows, results: CvResults, belief: Belief) -> None:

@@ -19,7 +19,6 @@ from sklearn_halving._formatting import (
     raised,
     score_text,
     seconds_text,
-    short_texts,
     shortened,
     without_addresses,
 )
@@ -28,9 +27,6 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
-from sklearn_halving.search.reporting._data_frames import (
-    without_resource,
-)
 from sklearn_halving.search.reporting._results import Results
 from sklearn_halving.splits import corrected_variance_of_mean
 
@@ -45,8 +41,6 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates."""
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
-SLACK = 1.0
-"""An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 N_SHOWN = 500
@@ -75,11 +69,8 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
     """
     style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
-    shown = leaderboard.drop(columns="params").head(N_SHOWN)
-    for name in shown.columns[list(shown.columns).index("status") + 1 :]:
-        has_value = [not (isinstance(value, float) and np.isnan(value)) for value in shown[name]]
-        texts = iter(short_texts(shown[name][has_value].tolist()))
-        shown[name] = [next(texts) if has else "" for has in has_value]
+    shown = leaderboard.head(N_SHOWN)
+    shown = shown.assign(**parameter_columns(shown, np.inf)).drop(columns="params")
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
     how = f'title="Click on a column to sort" onclick="{escape(SORT)}"'
     table = table.replace("<table ", f"<table {how} ", 1)
@@ -121,7 +112,8 @@ class Summary:
         """Return the summary, in at most `N_LINES` lines of at most `WIDTH` characters."""
         title = shortened(without_addresses(estimator), WIDTH - len(name) - 4)
         said = {"searched": self._searched(), "spent": self._spent(), "gained": self._gained()}
-        above = [_line(*each) for each in {**said, "ended": self._ended()}.items() if each[1]]
+        said |= {"ended": self._ended(), "outlook": self._outlook()}
+        above = [_line(*each) for each in said.items() if each[1]]
         said = {"failures": self._failures(), "advice": self._advice()}
         below = [_line(*each) for each in said.items() if each[1]]
         leaders = self._best(N_LINES - 2 - len(above) - len(below))
@@ -150,14 +142,11 @@ class Summary:
         text += f" ({n_full:,} full)" if n_full < len(outcomes) else ""
         if results.n_grid_fits is not None:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
-        seconds = results.seconds + (self.refit_time or 0.0)
-        text += f"; {seconds_text(seconds)}"
+        text += f"; {seconds_text(results.seconds + (self.refit_time or 0.0))}"
         if results.n_known:
             text += " since resumed"
         if self.refit_time is not None:
             text += f", refit {seconds_text(self.refit_time)}"
-        if seconds > results.limit + SLACK:
-            text += f", {seconds_text(seconds - results.limit)} over the time budget"
         return text
 
     def _ended(self) -> str:
@@ -165,69 +154,49 @@ class Summary:
         text = f"stopped: {by}" if by else "as planned"
         if self.lacks_model:
             text += "; nothing was refitted"
-        outlook = self._outlook()
-        if not outlook and 0.005 <= self.probability < 0.995:  # never as 0 or 1
-            of = ""
-            if self.results.plan.has_rungs and self.results.probability is not None:
-                of = f" of {np.isfinite(self.results.probability).sum()} finalists"
+        if 0.005 <= self.probability < 0.995:  # never as 0 or 1
+            n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
+            of = f" of {n_compared} finalists" if self.results.plan.has_rungs else ""
             text += f"; probability of being the best{of}: {self.probability:.2f}"
-        return text + outlook
+        return text
 
     def _outlook(self) -> str:
-        """Return when the choice was found, and what the second half or this call gained."""
-        results, board, ends = self.results, self.leaderboard, dict[int, float]()
-        for outcome in results.outcomes:
-            if outcome.pull.level == results.max_level:
-                end = outcome.started + outcome.fit_seconds + outcome.score_seconds
-                ends.setdefault(outcome.pull.arm, end)
-        is_open = results.plan.makes_candidates or results.plan.is_endless
+        """Return when the choice was found, and what the last half of the candidates gained.
+
+        It tells what a larger budget might gain, if there is more to try.
+        """
+        results, board = self.results, self.leaderboard
+        outcomes, plan = results.outcomes, results.plan
+        full = sorted({o.pull.arm for o in outcomes if o.pull.level == results.max_level})
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
-        has_more &= len(ends) < results.plan.problem.n_arms
-        n_known = results.n_known
-        if self.row is None or n_known == len(results.outcomes) or not (is_open and has_more):
+        has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
+        if not has_more or self.row is None or board["candidate"][0] not in full:
             return ""
-        if len(ends) < ENOUGH_TO_SAY:
-            return f"; {counted(len(ends), 'candidate')} in full, too few to judge more time"
-        first = min(outcome.started for outcome in results.outcomes)
-        chosen = int(results.cv_results["candidate"][self.row])
-        halfway = sorted(ends)[: len(ends) // 2]
-        text, part = f"; best after {seconds_text(ends.get(chosen, first) - first)}", "last half"
-        if n_known:  # the search was not running all the time
-            text, part = "", "this call"
-            halfway = list({outcome.pull.arm for outcome in results.outcomes[:n_known]})
-        elif results.plan.uses_time or results.plan.is_endless:  # else the clock does not count
-            last = max(ends.values()) - first
-            halfway = [arm for arm, end in ends.items() if end - first <= last / 2]
-        means = dict(zip(board["candidate"], board[results.metric], strict=True))
-        early = [means.get(arm, np.nan) for arm in halfway if arm in ends]
-        if not np.isnan(early).all():
-            text += (
-                f"{',' if text else ';'} {part} {max(0.0, means[chosen] - np.nanmax(early)):+.2g}"
-            )
-        return text
+        if len(full) < ENOUGH_TO_SAY:
+            return f"{counted(len(full), 'candidate')} in full, too few to judge more time"
+        n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
+        text = f"best found after {n_tried:,} of {counted(len(full), 'candidate')}"
+        early = score[board["candidate"].isin(full[: len(full) // 2])].max()
+        if np.isnan(early):
+            return text
+        return f"{text}; the last half gained {max(0.0, score[0] - early):.2g}"
 
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""
-        own, row = self.results.own, self.row
-        if own is None or row is None:
+        own, metric, resource = self.results.own, self.results.metric, self.results.resource
+        if own is None or self.row is None:
             return ""
-        chosen = int(self.results.cv_results["candidate"][row])
+        chosen = self.leaderboard["candidate"][0]
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
         for outcome in self.results.outcomes:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
-        if not scores[own]:
-            other = f", winner {self._mean(row)}" if scores[chosen] else ""
-            return f"unknown: your own model has no score{other}"
-        if chosen == own:
-            return f"nothing: your own model is the best, {self.results.metric} {self._mean(row)}"
         common = scores[own].keys() & scores[chosen].keys()
         if not common:
-            top, name = max(scores[own])[0], self.results.resource.name
-            mine = float(np.mean([x for key, x in scores[own].items() if key[0] == top]))
-            at = f" at {name}={number_text(self.results.resource.to_amount(top))}"
-            at = at if top < self.results.max_level else ""
-            return f"yours {score_text(mine)}{at}, winner {self._mean(row)}: on no common split"
+            return "unknown: your own model has no score on a split of the winner"
+        if chosen == own:
+            best = score_text(self.leaderboard[metric][0])
+            return f"nothing: your own model is the best, {metric} {best}"
         level = max(key[0] for key in common)
         keys = sorted(key for key in common if key[0] == level)
         yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
@@ -235,23 +204,13 @@ class Summary:
         error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
         text += f"{(winner - yours).mean():+.2g}{f' ({error:.2g})' if len(keys) > 2 else ''}"
-        resource, mean = self.results.resource, self._mean(row)
-        if level < self.results.max_level:
-            at = f"{resource.name}={number_text(resource.to_amount(level))}"
-            return f"{text} on {counted(len(keys), 'common split')} at {at}"
-        if score_text(winner.mean()) == mean:
-            return f"{text} on {counted(len(keys), 'common split')}"
-        own_scores = [x for key, x in scores[chosen].items() if key[0] == level]
-        plain = score_text(sum(own_scores) / len(own_scores))
-        how = f"on all {len(own_scores)}" if plain == mean else "adjusted"
-        return f"{text} on {counted(len(keys), 'split')} ({mean} {how})"
+        at = f" at {resource.name}={number_text(resource.to_amount(level))}"
+        at = at if level < self.results.max_level else ""
+        return f"{text} on {counted(len(keys), 'common split')}{at}"
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
         return scores[self.results.metric] if isinstance(scores, dict) else scores
-
-    def _mean(self, row: int) -> str:
-        return score_text(self.results.cv_results[f"mean_test_{self.results.metric}"][row])
 
     def _best(self, n: int) -> Iterator[str]:
         """Yield a table of the best candidates, with the parameters in which they differ."""
@@ -268,9 +227,7 @@ class Summary:
         columns[self.results.metric] = [score_text(score) for score in board[self.results.metric]]
         errors = board["standard_error"].where(board["n_fits"] > 2)  # of two scores, it is chance
         columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
-        params = without_resource(self.results, self.leaderboard["params"].tolist())
-        room = WIDTH - INDENT - len(aligned(columns)[0])
-        columns |= parameter_columns(params, len(board), room)
+        columns |= parameter_columns(board, WIDTH - INDENT - len(aligned(columns)[0]))
         for subject, line in zip(["best", *[""] * len(board)], aligned(columns), strict=True):
             yield f"  {subject}".ljust(INDENT) + line
 

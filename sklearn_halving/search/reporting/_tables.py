@@ -25,6 +25,8 @@ from sklearn_halving.splits._stream import corrected_variance_of_mean, split_sco
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
+NEGLIGIBLE = 1e-12
+"""A standard error that is so small a part of the score comes from rounding."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,6 @@ class ResultRows:
         Rows with a larger number rank before all rows with a smaller number.
     is_complete : ndarray of bool of shape (n_rows,)
         Whether a row has all fits of its last rung. Always False without rungs.
-    has_rungs : bool, default=False
-        Whether the rows are those of rungs.
     """
 
     arm: IntArray
@@ -50,7 +50,6 @@ class ResultRows:
     places: dict[str, IntArray]
     rank_group: IntArray
     is_complete: BoolArray
-    has_rungs: bool = False
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -91,7 +90,7 @@ def result_rows(
     rank_group = np.zeros_like(level)
     if plan.of_policy.ranks_by == "level":
         rank_group = 4 * level + 2 * goes_on + has_all
-    return ResultRows(arm, level, places, rank_group, has_all > 0, has_rungs=True)
+    return ResultRows(arm, level, places, rank_group, has_all > 0)
 
 
 def _rows_of_candidates(
@@ -132,6 +131,7 @@ def make_cv_results(
     outcomes: Iterable[Outcome],
     rows: ResultRows,
     means: Means,
+    overlap: float,
 ) -> CvResults:
     """Return the table in the form of GridSearchCV's ``cv_results_``.
 
@@ -145,6 +145,8 @@ def make_cv_results(
         The rows.
     means : callable
         Function that returns the mean score of each row.
+    overlap : float
+        Size of a test set divided by that of a training set, for the standard errors.
     """
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
     numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))
@@ -167,13 +169,17 @@ def make_cv_results(
     for side in ("test", "train") if task.return_train_score else ("test",):
         for metric, table in pulls.scores(f"{side}_scores").items():
             key = f"{side}_{metric}"
-            for place in np.argsort(numbers).tolist():
-                results[f"split{numbers[place]}_{key}"] = table[:, place]
+            in_order = np.take(table, np.argsort(numbers), axis=1)
+            for number, scores in zip(sorted(numbers), in_order.T, strict=True):
+                results[f"split{number}_{key}"] = scores
             is_compared = pulls.is_pulled & _works(table, rows.level)
-            results[f"mean_{key}"] = means(table, is_compared)
+            results[f"mean_{key}"] = mean = means(table, is_compared)
             results[f"std_{key}"] = _deviations(table, is_compared)
+            error = np.sqrt(corrected_variance_of_mean(in_order, 1, overlap))
+            is_rounding = error < NEGLIGIBLE * np.abs(mean)
+            results[f"standard_error_{key}"] = np.where(is_rounding, 0.0, error)
             if side == "test":
-                results[f"rank_{key}"] = ranks(results[f"mean_{key}"], rows.rank_group)
+                results[f"rank_{key}"] = ranks(mean, rows.rank_group)
     return results
 
 
@@ -314,15 +320,3 @@ def probability_best(
     known &= level == level[known].max(initial=0)
     scores = split_scores(results, f"test_{metric}")
     return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)
-
-
-def mean_errors(results: CvResults, side: str, overlap: float) -> FloatArray:
-    """Return the standard error of each mean of a side and metric, such as "test_score"."""
-    return np.sqrt(corrected_variance_of_mean(split_scores(results, side), 1, overlap))
-
-
-def add_standard_errors(results: CvResults, overlap: float) -> None:
-    """Add the standard error of each mean, for all metrics, of test and training scores."""
-    for key in [key for key in results if key.startswith(("mean_test_", "mean_train_"))]:
-        side = key.removeprefix("mean_")
-        results[f"standard_error_{side}"] = mean_errors(results, side, overlap)

@@ -28,15 +28,6 @@ from sklearn_halving.search.preparing._plan import SearchPlan
 
 
 @dataclass
-class _Task:
-    """A node of the tree, with the numbers of its parts that are left and that have begun."""
-
-    context: CallbackContext
-    n_left: int = 1
-    n_begun: int = 0
-
-
-@dataclass
 class CallbackTree:
     """Informs callbacks of the progress of a search.
 
@@ -54,8 +45,9 @@ class CallbackTree:
 
     Attributes
     ----------
-    _tasks : dict[tuple[int, ...], _Task]
-        Tasks that have begun, by bracket and rung; that of the search has an empty path.
+    _open : dict[tuple[int, ...], CallbackContext]
+        The tasks that have begun and not ended: rungs, by the indices of their bracket and of
+        their round, and that of the search, by ``()``.
     """
 
     search: Estimator
@@ -64,7 +56,7 @@ class CallbackTree:
     is_watched: bool
     _plan: SearchPlan = field(init=False)
     _resource: Resource = field(init=False)
-    _tasks: dict[tuple[int, ...], _Task] = field(default_factory=dict)
+    _open: dict[tuple[int, ...], CallbackContext] = field(default_factory=dict)
 
     @classmethod
     def begin(
@@ -78,49 +70,35 @@ class CallbackTree:
         return cls(search, root, data, root is not None and has_callbacks(search))
 
     def begin_search(self, plan: SearchPlan, resource: Resource) -> None:
-        """Open the task of the search. Without brackets, pulls are its direct parts."""
-        if self.root is None:
-            return
+        """Open the task of the search. Its parts are rungs, or pulls if there are none."""
         self._plan, self._resource = plan, resource
-        n_parts = len(plan.brackets) if plan.has_rungs else plan.n_fits
-        context = self.root.subcontext(
-            task_name="search", max_subtasks=n_parts, sequential_subtasks=plan.has_rungs
-        )
-        context.call_on_fit_task_begin(estimator=self.search)
-        self._tasks[()] = _Task(context)
+        if self.root is not None:
+            n_rungs = sum(len(bracket.rounds) for bracket in plan.brackets)
+            n_parts = n_rungs if plan.has_rungs else plan.n_fits
+            self._begin((), self.root, "search", n_parts)
 
-    def _task_of(self, path: tuple[int, ...]) -> _Task:
-        """Return the task of a bracket or a rung, which begins when it is first used."""
-        if path in self._tasks:
-            return self._tasks[path]
-        parent = self._task_of(path[:-1])
-        name, n_parts = self._described(path)
-        context = parent.context.subcontext(
-            task_name=name, max_subtasks=n_parts, sequential_subtasks=len(path) == 1
-        )
+    def _begin(
+        self, key: tuple[int, ...], parent: CallbackContext, name: str, n_parts: int | None
+    ) -> None:
+        context = parent.subcontext(task_name=name, max_subtasks=n_parts)
         context.call_on_fit_task_begin(estimator=self.search)
-        self._tasks[path] = _Task(context, n_parts if len(path) == 1 else 1)
-        return self._tasks[path]
-
-    def _described(self, path: tuple[int, ...]) -> tuple[str, int]:
-        """Return the name and the number of parts of a bracket or a rung."""
-        plan, resource = self._plan, self._resource
-        bracket = plan.brackets[path[0]]
-        if len(path) == 1:
-            return f"bracket s={bracket.label}", len(bracket.rounds)
-        rung = bracket.rounds[path[1]]
-        name = f"rung n_resources={resource.to_amount(rung.level)}"
-        return name, plan.fits_of(rung) or 0
+        self._open[key] = context
 
     def context_of(self, pull: Pull) -> CallbackContext:
-        """Return the context of a pull with its ancestors, but without their other tasks."""
-        plan = self._plan
-        task = self._task_of(plan.of_policy.position(pull) if plan.has_rungs else ())
-        task.n_begun += 1
-        context = task.context.subcontext(
-            task_name="candidate-split-evaluation", task_id=task.n_begun - 1
+        """Return the context of a pull with its ancestors, but without their other tasks.
+
+        Its rung begins with the first of its pulls.
+        """
+        plan, key = self._plan, tuple[int, ...]()
+        if plan.has_rungs:
+            key = index, number = plan.of_policy.position(pull)
+        if key not in self._open:
+            n_fits = plan.fits_of(plan.brackets[index].rounds[number])
+            name = f"rung n_resources={self._resource.to_amount(pull.level)}"
+            self._begin(key, self._open[()], name, n_fits)
+        lone: CallbackContext = lone_branch(
+            self._open[key].subcontext(task_name="candidate-split-evaluation")
         )
-        lone: CallbackContext = lone_branch(context)
         return lone
 
     def replay_pull(self, pull: Pull) -> bool:
@@ -129,27 +107,16 @@ class CallbackTree:
         context.call_on_fit_task_begin(estimator=self.search)
         return bool(context.call_on_fit_task_end(estimator=self.search))
 
-    def end_rung(self, path: tuple[int, ...]) -> bool:
-        """Close a rung, and its bracket with the last of its rungs.
-
-        Returns
-        -------
-        stop : bool
-            Whether a callback requests a stop. All hooks are called in any case.
-        """
-        stop = False
-        if self.is_watched:
-            for task in (self._tasks[path], self._tasks[path[:1]]):
-                task.n_left -= 1
-                if task.n_left == 0:
-                    stop |= bool(task.context.call_on_fit_task_end(estimator=self.search))
-        return stop
+    def end_rung(self, key: tuple[int, int]) -> bool:
+        """Close a rung; return whether a callback requests a stop."""
+        if not self.is_watched:
+            return False
+        return bool(self._open.pop(key).call_on_fit_task_end(estimator=self.search))
 
     def end_search(self) -> None:
-        """Close the tasks of the search that are open, such as those of a search that stopped."""
-        for path in sorted(self._tasks, key=len, reverse=True):
-            if self._tasks[path].n_left > 0:
-                self._tasks[path].context.call_on_fit_task_end(estimator=self.search)
+        """Close the tasks that are open: rungs, if the search stopped in them, and the search."""
+        while self._open:
+            self._open.popitem()[1].call_on_fit_task_end(estimator=self.search)
 
     @contextmanager
     def refit(self, estimator: Estimator) -> Iterator[None]:

@@ -217,9 +217,7 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool
     return f"This {name} has results but no best_estimator_ to predict with: {why}.{way_out}"
 
 
-def stopped_message(
-    task: EvaluationTask, outcomes: Sequence[Outcome], by: str, goes_on: bool
-) -> str:
+def stopped_message(outcomes: Sequence[Outcome], by: str, goes_on: bool) -> str:
     """Return what a search did before it was stopped, and what it did not do."""
     n_fitted = len({outcome.pull.arm for outcome in outcomes})
     way_out = f" {RESUME}" if goes_on else ""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
 
 import numpy as np
 
-from sklearn_halving._formatting import clock_text, counted, number_text, score_text
+from sklearn_halving._formatting import counted, number_text, score_text, seconds_text
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._plan import Bracket
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
+from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 
@@ -67,72 +68,48 @@ class ProgressReport:
 
 @dataclass
 class Progress(PullObserver):
-    """Observes the pull loop: counts its fits, writes lines and tells callbacks.
+    """Observes the pull loop: writes lines and tells callbacks.
 
     Parameters
     ----------
-    reward : Callable[[Outcome], float]
-        Function that returns the score that guides the search.
-    choose : Callable[[], int]
-        Function that returns the candidate that the policy would choose now.
-    deadline : float
-        No fit starts after this, by the clock of ``time.monotonic``.
-    n_known : int
-        Number of fits in the checkpoint at the start. While they are read, no lines are written.
+    run : Run
+        The run, whose log has each outcome before it lands.
+    callbacks : CallbackTree
+        The callbacks.
+    verbose : int
+        Lines are written from 1 on. None are while known fits are read.
 
     Attributes
     ----------
     _due : list[str]
         The first parts of lines that are written when the policy knows the latest scores.
-    _scores : dict[tuple[int, int], dict[int, float]]
-        Scores by level and candidate, and by split.
-    _seconds : dict[int, list[float]]
-        Seconds of the fits of this session, by level.
-    _first_began : float
-        The time when the first of them began.
-    _in_rung : dict[tuple[int, int], list[int]]
-        Candidates of the fits of each rung.
-    _n_scored : dict[tuple[int, int], int]
-        Number of candidates that can be promoted from each rung that is complete.
+    _n_landed : Counter[tuple[int, int]]
+        Number of fits of each rung, by the indices of its bracket and of its round.
     """
 
-    plan: SearchPlan
-    reward: Callable[[Outcome], float]
-    choose: Callable[[], int]
-    resource: Resource
+    run: Run
     callbacks: CallbackTree
-    verbose: int = 0
-    deadline: float = inf
-    n_known: int = 0
-    n_fits: int = 0
-    began: float = field(default_factory=time.monotonic)
-    _n_read: int = 0
+    verbose: int
     _n_lines: int = 0
     _due: list[str] = field(default_factory=list)
-    _scores: dict[tuple[int, int], dict[int, float]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    _seconds: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    _first_began: float = 0.0
-    # Rungs are known by the indices of their bracket and of their round.
-    _in_rung: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
-    _n_scored: dict[tuple[int, int], int] = field(default_factory=dict)
+    _n_landed: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     @property
     def _writes_rungs(self) -> bool:
         """Whether there is a line for each rung. In endless loops there would be thousands."""
-        return self.plan.has_rungs and not self.plan.is_endless
+        return self.run.plan.has_rungs and not self.run.plan.is_endless
 
     @property
     def _at_most(self) -> str:
-        is_exact = self.plan.of_policy.is_exact and self.deadline == inf
+        is_exact = self.run.plan.of_policy.is_exact and self.run.deadline == inf
         return "" if is_exact else "at most "
 
     def begin(self) -> None:
         """Write the first lines."""
-        self._write(headline(self.plan, self._at_most))
-        if self.n_known:
-            self._write(f"{counted(self.n_known, 'fit')} of earlier searches can be used")
+        self._write(headline(self.run.plan, self._at_most))
+        n_known = 0 if self.run.known is None else len(self.run.known.outcomes)
+        if n_known:
+            self._write(f"{counted(n_known, 'fit')} of earlier searches can be used")
 
     def write_start(self, n_workers: int) -> None:
         """Write that worker processes start, which can take seconds."""
@@ -144,24 +121,17 @@ class Progress(PullObserver):
 
     def land(self, outcome: Outcome, *, is_known: bool) -> bool:
         """Process a completed pull; return whether a callback requests a stop."""
-        (arm, level, repetition), stops = outcome.pull, False
-        seconds = outcome.fit_seconds + outcome.score_seconds
-        self.n_fits += 1
-        self._scores[level, arm][repetition] = self.reward(outcome)
-        if is_known:
-            self._n_read += 1
-            if self.callbacks.is_watched:
-                stops = self.callbacks.replay_pull(outcome.pull)
-        else:
-            if not self._seconds:  # the start of the workers does not count
-                self._first_began = time.monotonic() - seconds
-            self._seconds[level].append(seconds)
-        if self.plan.has_rungs:
-            rung = self.plan.of_policy.position(outcome.pull)
-            self._in_rung[rung].append(arm)
-            if self._n_left(rung) == 0:
-                self._end_rung(rung)
+        plan, stops = self.run.plan, False
+        if is_known and self.callbacks.is_watched:
+            stops = self.callbacks.replay_pull(outcome.pull)
+        if plan.has_rungs:
+            index, number = rung = plan.of_policy.position(outcome.pull)
+            bracket = plan.brackets[index]
+            self._n_landed[rung] += 1
+            if self._n_landed[rung] == plan.fits_of(bracket.rounds[number]):
                 stops |= self.callbacks.end_rung(rung)
+                if self._writes_rungs:
+                    self._due.append(self._rung_text(bracket, number))
         if not self._writes_rungs and self._n_lines_due() > self._n_lines:
             self._n_lines, self._due = self._n_lines_due(), self._due or [""]
         if is_known:
@@ -179,106 +149,79 @@ class Progress(PullObserver):
 
         There is one for each tenth of the fits or of the time, or each time the fits double.
         """
-        if self.plan.n_fits is not None:
-            return N_LINES * self.n_fits // max(1, self.plan.n_fits)
-        if self.deadline < inf:
-            passed = time.monotonic() - self.began
-            return int(N_LINES * passed / max(self.deadline - self.began, 1e-9))
-        return (self.n_fits // N_LINES).bit_length()
+        n_fits, n_planned = len(self.run.log.outcomes), self.run.plan.n_fits
+        if n_planned is not None:
+            return N_LINES * n_fits // max(1, n_planned)
+        if self.run.deadline < inf:
+            passed = time.monotonic() - self.run.began
+            return int(N_LINES * passed / max(self.run.deadline - self.run.began, 1e-9))
+        return (n_fits // N_LINES).bit_length()
 
-    def _n_left(self, rung: tuple[int, int]) -> int:
-        """Return the number of fits that are left in a rung.
-
-        It has fewer candidates than planned if too many failed in the rungs before.
-        """
-        index, number = rung
-        here = self.plan.brackets[index].rounds[number]
-        before = (self._n_scored.get((index, lower), here.n_arms) for lower in range(number))
-        n_each = here.n_splits(self.plan.problem.max_repetitions) - here.first_repetition
-        return min([here.n_arms, *before]) * n_each - len(self._in_rung[rung])
-
-    def _end_rung(self, rung: tuple[int, int]) -> None:
-        """Count the candidates that can be promoted, and let a line be written.
-
-        A split on which all fail says nothing, and a rung in which all fail decides nothing.
-        """
-        bracket, arms = self.plan.brackets[rung[0]], set(self._in_rung[rung])
-        here = bracket.rounds[rung[1]]
-        splits = range(here.n_splits(self.plan.problem.max_repetitions))
-        scores = [[self._scores[here.level, arm].get(s, nan) for s in splits] for arm in arms]
-        has_score = ~np.isnan(scores)
-        n_scored = has_score[:, has_score.any(axis=0)].all(axis=1).sum()
-        self._n_scored[rung] = int(n_scored) or len(arms)
-        if self._writes_rungs:
-            loop = f"loop {bracket.loop}, " if self.plan.n_loops > 1 else ""
-            name = f"{loop}bracket {bracket.label}, rung {rung[1]}"
-            amount = resource_text(self.resource, self.resource.to_amount(here.level))
-            self._due.append(f"{name}: {counted(len(arms), 'candidate')}{amount}; ")
+    def _rung_text(self, bracket: Bracket, number: int) -> str:
+        rung = bracket.rounds[number]
+        loop = f"loop {bracket.loop}, " if self.run.plan.n_loops > 1 else ""
+        n_arms, resource = counted(rung.n_arms, "candidate"), self.run.task.resource
+        amount = resource_text(resource, resource.to_amount(rung.level))
+        return f"{loop}bracket {bracket.label}, rung {number}: {n_arms}{amount}; "
 
     def report(self) -> ProgressReport:
         """Return the current state."""
-        now, left = time.monotonic(), self._left()
-        arm, level, scores = self._choice()
+        outcomes, now = list(self.run.log.outcomes.values()), time.monotonic()
+        arm, level, scores = self._choice(outcomes)
         return ProgressReport(
-            n_fits=self.n_fits,
-            n_planned=None if left is None else self.n_fits + left.total(),
-            n_from_checkpoint=self._n_read,
-            n_candidates=len({arm for _, arm in self._scores}),
+            n_fits=len(outcomes),
+            n_planned=self.run.plan.n_fits,
+            n_from_checkpoint=len(self.run.log.places),
+            n_candidates=len({outcome.pull.arm for outcome in outcomes}),
             best_candidate=arm,
             best_score=float(np.mean(scores)) if scores else nan,
-            best_resources=self.resource.to_amount(level) if level else nan,
+            best_resources=self.run.task.resource.to_amount(level) if level else nan,
             best_n_splits=len(scores),
-            seconds=now - self.began,
-            seconds_left=self._seconds_left(now, left),
+            seconds=now - self.run.began,
+            seconds_left=self._seconds_left(now, outcomes),
         )
 
-    def _choice(self) -> tuple[int, int, list[float]]:
+    def _choice(self, outcomes: list[Outcome]) -> tuple[int, int, list[float]]:
         """Return the candidate that would be chosen now, its largest level, and its scores there.
 
         If the policy has no choice yet, it is the best one of those with the largest level and
         the most splits.
         """
-        finite = {
-            key: [x for x in own.values() if not isnan(x)] for key, own in self._scores.items()
-        }
-        known, chosen = {key: own for key, own in finite.items() if own}, self.choose()
+        known = defaultdict[tuple[int, int], list[float]](list)
+        for outcome in outcomes:
+            if not isnan(score := self.run.reward(outcome)):
+                known[outcome.pull.level, outcome.pull.arm].append(score)
         if not known:
             return NO_ARM, 0, []
+        chosen = self.run.best_arm
         key = max(
             [key for key in known if key[1] == chosen] or known,
             key=lambda key: (key[0], len(known[key]), np.mean(known[key])),
         )
         return key[1], key[0], known[key]
 
-    def _left(self) -> Counter[int] | None:
-        """Return the number of fits that are left at each level; None if it is not known."""
-        if self.plan.n_fits is None:
-            return None
-        left = Counter[int]()
-        if not self.plan.has_rungs:
-            left[self.plan.problem.max_level] = self.plan.n_fits - self.n_fits
-        for index, bracket in enumerate(self.plan.brackets if self.plan.has_rungs else ()):
-            for number, rung in enumerate(bracket.rounds):
-                left[rung.level] += self._n_left((index, number))
-        return left
-
-    def _seconds_left(self, now: float, n_left: Counter[int] | None) -> float | None:
+    def _seconds_left(self, now: float, outcomes: list[Outcome]) -> float | None:
         """Return an estimate of the remaining time; None if it is not known.
 
-        The time of fits at a new level is read off a line through the means at the others. From
-        one level it is not estimated: ten times the rows may take any time up to the tenfold.
+        The time of fits at a new level is not estimated: ten times the rows may take any time up
+        to the tenfold.
         """
-        left = [] if self.deadline == inf else [max(0.0, self.deadline - now)]
-        if n_left is not None and self._seconds:
+        plan, deadline = self.run.plan, self.run.deadline
+        left = [] if deadline == inf else [max(0.0, deadline - now)]
+        seconds = defaultdict[int, list[float]](list)
+        for outcome in outcomes:
+            if outcome.pull not in self.run.log.places:
+                seconds[outcome.pull.level].append(outcome.fit_seconds + outcome.score_seconds)
+        if plan.n_fits is not None:
+            n_left = Counter[int]()
+            for each in (each for bracket in plan.brackets for each in bracket.rounds):
+                n_left[each.level] += plan.fits_of(each) or 0
+            n_left.subtract(outcome.pull.level for outcome in outcomes)
             n_left = +n_left  # levels with fits that are left
-            known = {level: float(np.mean(each)) for level, each in self._seconds.items()}
-            if len(known) > 1:
-                line = np.polyfit(list(known), list(known.values()), 1)
-                known = {each: max(0.0, float(np.polyval(line, each))) for each in n_left} | known
-            if n_left.keys() <= known.keys():
-                to_do = sum(n * known[level] for level, n in n_left.items())
-                done = sum(map(sum, self._seconds.values()))
-                left.append((now - self._first_began) / max(done, 1e-9) * to_do)
+            if n_left.keys() <= seconds.keys():
+                to_do = sum(n * float(np.mean(seconds[level])) for level, n in n_left.items())
+                done = sum(map(sum, seconds.values()))
+                left.append((now - self.run.began) / max(done, 1e-9) * to_do)
         return min(left, default=None)
 
     def _write(self, line: str) -> None:
@@ -297,17 +240,18 @@ class Progress(PullObserver):
         if report.best_n_splits:
             best = f"choice so far: candidate {report.best_candidate}, score "
             best += f"{score_text(report.best_score)} on {counted(report.best_n_splits, 'split')}"
-            best += resource_text(self.resource, report.best_resources)
-        times = f"{clock_text(report.seconds)} elapsed"
+            best += resource_text(self.run.task.resource, report.best_resources)
+        times = f"{seconds_text(report.seconds)} elapsed"
         if report.seconds_left:
-            times += f", about {clock_text(max(1.0, report.seconds_left))} left"
+            times += f", about {seconds_text(max(1.0, report.seconds_left))} left"
         self._write(f"{text}{fits}{tried}; {best}; {times}")
 
     def write_end(self, ended_by: str, chosen: str) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""
-        seconds = clock_text(time.monotonic() - self.began)
-        used = f" ({self._n_read:,} of them from earlier searches)" if self._n_read else ""
-        line = f"Done: {counted(self.n_fits, 'fit')}{used} in {seconds}"
+        n_read, seconds = len(self.run.log.places), time.monotonic() - self.run.began
+        used = f" ({n_read:,} of them from earlier searches)" if n_read else ""
+        fits = counted(len(self.run.log.outcomes), "fit")
+        line = f"Done: {fits}{used} in {seconds_text(seconds)}"
         if ended_by:
             line += f", stopped by {ended_by}"
         self._write(f"{line}; chosen: {chosen}" if chosen else line)

@@ -107,7 +107,7 @@ def test_hooks_are_balanced(search_class, backend, refit, tmp_path):
     assert_balanced(entries)
     tasks = tasks_of(entries)
     assert tasks["fit"] == tasks["search"] == 1
-    assert (tasks["bracket"], tasks["rung"]) == ((2, 3) if search_class in WITH_RUNGS else (0, 0))
+    assert tasks["rung"] == (3 if search_class in WITH_RUNGS else 0)
     assert tasks["candidate-split-evaluation"] == search.n_fits_ >= 15
     assert tasks["refit-with-best-params"] == refit
 
