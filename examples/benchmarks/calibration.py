@@ -39,7 +39,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
-from sklearn_halving.search.reporting._tables import (
+from sklearn_halving.search.reporting._cv_results import (
     additive_means,
     probability_best,
 )

@@ -4,7 +4,7 @@
 something is drawn. Install it with ``pip install sklearn-halving[plot]``.
 """
 
-from sklearn_halving.plotting._candidates import ConfidenceDisplay, HistoryDisplay
+from sklearn_halving.plotting._fits_and_candidates import ConfidenceDisplay, HistoryDisplay
 from sklearn_halving.plotting._parameters import ParameterDisplay, ParameterPairDisplay
 from sklearn_halving.plotting._rungs_and_brackets import BracketDisplay, RungDisplay
 

@@ -13,7 +13,7 @@ from sklearn_halving._checks import check_choice, refuse_unless
 from sklearn_halving._formatting import counted, differing_names, shortened
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch
+from sklearn_halving.plotting._base_display import Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_halving._formatting import counted, number_text
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch
+from sklearn_halving.plotting._base_display import Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd

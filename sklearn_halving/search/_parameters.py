@@ -1,4 +1,8 @@
-"""What users pass: the parameters that all searches share, and the arguments of `fit`."""
+"""What users pass: the parameters that all searches share, and the arguments of `fit`.
+
+What a parameter does is said in the docstring of each search, as in GridSearchCV, and
+tests/search/test_shared_parameters.py compares them.
+"""
 
 from __future__ import annotations
 

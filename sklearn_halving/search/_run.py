@@ -1,4 +1,4 @@
-"""The state of a running `fit`, and the table of its results."""
+"""The state of a running `fit`."""
 
 from __future__ import annotations
 
@@ -186,9 +186,13 @@ class Run:
         """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
 
-    @property
+    @cached_property
     def best_arm(self) -> int:
-        """The arm that the policy recommends.
+        """The arm that the policy recommends at the end."""
+        return self.recommended()
+
+    def recommended(self) -> int:
+        """Return the arm that the policy recommends now.
 
         Of arms with the same scores on common splits, a model may prefer any; the first is taken.
         """

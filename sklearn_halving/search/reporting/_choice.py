@@ -11,7 +11,7 @@ from sklearn_halving.policies._types import NO_ARM
 from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
-from sklearn_halving.search.reporting._tables import ResultRows
+from sklearn_halving.search.reporting._cv_results import ResultRows
 from sklearn_halving.search.watching._failure_messages import no_score_message
 from sklearn_halving.splits._stream import split_scores
 

@@ -20,7 +20,7 @@ from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import first_of_each, own_candidate
 from sklearn_halving.search.reporting._choice import finalists, numbers_of_scores
-from sklearn_halving.search.reporting._tables import (
+from sklearn_halving.search.reporting._cv_results import (
     Means,
     ResultRows,
     additive_means,

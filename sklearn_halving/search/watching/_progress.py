@@ -193,7 +193,7 @@ class Progress(PullObserver):
                 known[outcome.pull.level, outcome.pull.arm].append(score)
         if not known:
             return NO_ARM, 0, []
-        chosen = self.run.best_arm
+        chosen = self.run.recommended()
         key = max(
             [key for key in known if key[1] == chosen] or known,
             key=lambda key: (key[0], len(known[key]), np.mean(known[key])),

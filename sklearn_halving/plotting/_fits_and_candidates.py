@@ -11,7 +11,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch
+from sklearn_halving.plotting._base_display import Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd
