@@ -126,8 +126,8 @@ def _level(name: str, amount: float | str | None, resource: Resource, least: int
         reason = " with enough rows of every class or label" if resource.subsamples_rows else ""
         raise ValueError(
             f"{name}={amount} must be finite, at least {resource.to_amount(least)}, the smallest "
-            f"amount of resource={resource.name!r}{reason}, and at most "
-            f"{resource.to_amount(MAX_LEVEL):g}. Give another number, or leave it out."
+            f"amount of resource={resource.name!r}{reason}, and its level at most "
+            f"{MAX_LEVEL:.0e}. Give another number, or leave it out."
         )
     return level
 
