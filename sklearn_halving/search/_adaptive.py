@@ -21,13 +21,11 @@ from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._numbers import (
     FITS_OF_GRID_SEARCH,
     MOST_CANDIDATES,
-    choose_levels,
     full_level,
-    grid_policy,
     optional_resource,
     screening_levels,
 )
-from sklearn_halving.search.preparing._plan import Setup
+from sklearn_halving.search.preparing._plan import Setup, grid_setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
 from sklearn_halving.search.preparing._splits import search_splits
 from sklearn_halving.search.watching._failure_messages import FEW_FULL_FITS
@@ -243,10 +241,7 @@ class AdaptiveSearchCV(BaseSearch):
             return self._race_setup(inputs, space, resource)
         for name in ("sampler", "fits_in_flight"):
             self._require_none(name, "for a grid without a budget, whose candidates all start")
-        splits = search_splits(self, inputs, resource, is_stream=False)
-        levels = choose_levels(self, resource, splits)
-        policy = grid_policy(self, space, resource, splits, levels)
-        return Setup(inputs, space, resource, splits, levels), policy
+        return grid_setup(self, inputs, space, resource)
 
     def _race_setup(
         self, inputs: Inputs, space: SearchSpace, resource: Resource

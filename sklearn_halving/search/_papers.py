@@ -31,10 +31,9 @@ from sklearn_halving.search.preparing._numbers import (
     count_drawn,
     count_fits,
     full_level,
-    grid_policy,
     optional_resource,
 )
-from sklearn_halving.search.preparing._plan import Setup
+from sklearn_halving.search.preparing._plan import Setup, grid_setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import search_splits
 
@@ -266,12 +265,10 @@ class HyperbandSearchCV(BaseSearch):
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
-        splits = search_splits(self, inputs, resource, is_stream=False)
         if self.brackets is None and space.is_grid:  # all candidates start in one bracket
             self._check_loops(space.size, space.size)
-            levels = choose_levels(self, resource, splits)
-            policy = grid_policy(self, space, resource, splits, levels)
-            return Setup(inputs, space, resource, splits, levels), policy
+            return grid_setup(self, inputs, space, resource)
+        splits = search_splits(self, inputs, resource, is_stream=False)
         levels = choose_levels(self, resource, splits, self.factor or BRACKET_FACTOR)
         is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
         setup = Setup(inputs, space, resource, splits, levels, is_endless=is_endless)

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._formatting import counted
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import GridHalving
 from sklearn_halving.policies.bases._rungs import exact_factor, round_half_up
 from sklearn_halving.resources import FitTime, Resource, WholeFit, resolve_resource
 from sklearn_halving.search._parameters import read_seconds
@@ -126,8 +125,8 @@ def _level(name: str, amount: float | str | None, resource: Resource, least: int
         reason = " with enough rows of every class or label" if resource.subsamples_rows else ""
         raise ValueError(
             f"{name}={amount} must be finite, at least {resource.to_amount(least)}, the smallest "
-            f"amount of resource={resource.name!r}{reason}, and at most "
-            f"{resource.to_amount(MAX_LEVEL):g}. Give another number, or leave it out."
+            f"amount of resource={resource.name!r}{reason}, and its level at most "
+            f"{MAX_LEVEL:.0e}. Give another number, or leave it out."
         )
     return level
 
@@ -161,11 +160,6 @@ FITS_OF_GRID_SEARCH = 5
 """Number of fits of a candidate in GridSearchCV with its default cv."""
 MOST_CANDIDATES = 10_000
 """Maximum number of candidates that are created during a search."""
-GRID_FACTOR = 2
-"""Default factor of the bracket of a grid."""
-SPLITS_OF_RUNGS = 2
-"""Number of splits of the first rungs of a grid. A single split was worse on recorded learning
-curves."""
 
 
 def optional_resource(search: Any) -> Resource:
@@ -224,25 +218,3 @@ def check_splits(search: Any, n_arms: int, n_splits: int | None, least: int) -> 
             f"{counted(n_splits, 'split')} of cv: at most {most} fits are possible. Leave n_fits "
             "out, or use a cv that can be reshuffled, such as a number of folds."
         )
-
-
-def grid_policy(
-    search: Any, space: SearchSpace, resource: Resource, splits: SearchSplits, levels: Levels
-) -> GridHalving:
-    """Return the policy for a grid, which never makes more fits than GridSearchCV.
-
-    It has the minimum numbers of rows if rows count.
-    """
-    factor, n_early = getattr(search, "factor", None), splits.n_repetitions or 1
-    if splits.early.has_like_folds:
-        n_early = SPLITS_OF_RUNGS
-    first_floor = deep_floor = 1
-    if resource.subsamples_rows and search.min_resources is None:
-        first_floor, deep_floor = splits.early.row_floors(levels.largest)
-    return GridHalving(
-        n_arms=space.at_most(search.n_candidates),
-        factor=GRID_FACTOR if factor is None else factor,
-        early_repetitions=n_early,
-        first_floor=first_floor,
-        deep_floor=deep_floor,
-    )
