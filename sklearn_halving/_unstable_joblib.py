@@ -111,7 +111,7 @@ class JoblibSession:
         self._parallel.__enter__()
         self._backend = self._parallel._backend
         self.n_workers = max(1, int(self._parallel._effective_n_jobs()))
-        if self._takes_single_tasks:
+        if self.takes_single_tasks:
             self._parallel._calling = True
             self._backend.start_call()
         self._processes = self._pool_processes()
@@ -119,7 +119,7 @@ class JoblibSession:
 
     def __exit__(self, *error: object) -> None:
         try:
-            if error[0] is not None and self._takes_single_tasks and not self._is_aborted:
+            if error[0] is not None and self.takes_single_tasks and not self._is_aborted:
                 self.abort()
         finally:
             self._parallel.__exit__(*error)
@@ -135,13 +135,14 @@ class JoblibSession:
         self.__enter__()
 
     @property
-    def _takes_single_tasks(self) -> bool:
+    def takes_single_tasks(self) -> bool:
+        """Whether tasks run when they are submitted, and not all together in `flush`."""
         return bool(self._backend.supports_retrieve_callback)
 
     @property
     def can_submit(self) -> bool:
         """Whether tasks can be submitted to workers other than the caller."""
-        return self._takes_single_tasks or self.n_workers > 1
+        return self.takes_single_tasks or self.n_workers > 1
 
     @property
     def shares_memory(self) -> bool:
@@ -195,7 +196,7 @@ class JoblibSession:
         On Dask, it may call it a second time after an error.
         Raises LostWorkerError if the workers are lost.
         """
-        if not self._takes_single_tasks:
+        if not self.takes_single_tasks:
             self._gathered.append(((function, arguments, {}), done))
             return
         calls = BatchedCalls(
@@ -234,7 +235,7 @@ class JoblibSession:
             if isinstance(handle, BaseException):
                 # Ray wraps errors outside the task, such as a task that cannot be unpickled.
                 raise getattr(handle, "underlying", handle)
-            if not self._takes_single_tasks:
+            if not self.takes_single_tasks:
                 return handle[0]
             with self._backend.retrieval_context():
                 (value,) = self._backend.retrieve_result_callback(handle)

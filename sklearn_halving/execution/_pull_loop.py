@@ -284,7 +284,8 @@ class PullLoop:
                     break
                 problem = "is not finished, but asks for no pull while none is running"
                 raise RuntimeError(f"{self.policy!r} {problem}: an error in the policy.")
-            if self._must_wait() and not self._wait() and not self._reads_on():
+            # After a stop, known fits are read as long as there may be any.
+            if self._must_wait() and not self._wait() and not self._can_ask():
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
@@ -318,14 +319,6 @@ class PullLoop:
             self.executor.abandon()
         return bool(results) or not is_stopped
 
-    def _reads_on(self) -> bool:
-        """Read known outcomes after a stop; return whether there were any."""
-        n_read = len(self.log.places)
-        while len(self.log.places) == n_read and self._may_ask and self._room() > 0:
-            self._tell()
-            self._ask()
-        return len(self.log.places) > n_read
-
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
         if self.stopped_by is None:
@@ -345,15 +338,18 @@ class PullLoop:
         After a stop, ask once, for known outcomes. They are told before further ones are asked
         for, which may depend on them.
         """
-        while self._may_ask and (room := self._room()) > 0:
+        while self._can_ask():
             n_open = len(self._open)
-            for pull in self.policy.ask(self.state, room).each():
+            for pull in self.policy.ask(self.state, self._room()).each():
                 self._open_pull(pull)
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
             if self.stopped_by is not None:
                 return
+
+    def _can_ask(self) -> bool:
+        return self._may_ask and self._room() > 0
 
     def _room(self) -> int:
         """Return the number of pulls that may be requested."""

@@ -78,19 +78,17 @@ def open_executor(
     ValueError
         If the platform does not support a limit.
     """
-    if limits != NO_LIMITS:
-        _limits.check_limits(limits)
+    _limits.check_limits(limits)
     # Threads that change the warning filters at the same time may leave them changed.
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         n_threads = session.threads_of_fit(FIT_THREADS.get())
         task = replace(task, n_threads=n_threads)
-        executor: Executor
-        if session.can_submit or limits != NO_LIMITS:
+        executor: Executor = SerialExecutor(task)
+        if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
-            in_flight = in_flight if session.can_submit else 1  # until a fit ends, none can stop
             executor = JoblibExecutor(task, session, in_flight, limits)
-        else:
-            executor = SerialExecutor(task)
+        elif limits != NO_LIMITS:
+            executor = JoblibExecutor(task, session, 1, limits)
         # Threads of this process cannot limit BLAS, which has one limit for all of them.
         with fit_threads(n_threads if session.uses_threads else None):
             try:
@@ -307,7 +305,7 @@ class JoblibExecutor:
         max_chunks: int | None,
         limits: PullLimits = NO_LIMITS,
     ) -> None:
-        self.uses_threads = session.uses_threads
+        self.uses_threads = session.uses_threads and session.can_submit
         self.can_abandon = not session.shares_memory
         self._task = task
         self._session = session
@@ -361,6 +359,8 @@ class JoblibExecutor:
         while True:
             if self._loss is not None:
                 results += self._recover(self._loss)
+            if results and not self._session.takes_single_tasks:
+                return results  # before others run, which takes long
             is_open = self._error is None and self._awaited is None
             if is_open and (self._shared or self._watch.has_workers("ncores_running")):
                 self._send()

@@ -109,8 +109,8 @@ class FitProcess:
         """Whether the process is alive."""
         return self._process.poll() is None
 
-    def run(self, request: bytes, seconds: float | None) -> Done | None:
-        """Run a pull and return its result; None if it timed out and was killed."""
+    def run(self, request: bytes, seconds: float | None) -> Done:
+        """Run a pull and return its result; raise a TimeoutError if it was killed for its time."""
         has_begun = False
         try:
             for message in (*self._unsent, request):
@@ -126,7 +126,7 @@ class FitProcess:
             raise
         if answer is None:
             self.kill()
-            return None
+            raise TimeoutError(f"The fit took longer than fit_timeout={seconds} seconds.")
         return pickle.loads(answer)
 
     def kill(self, seconds: float = 0.0) -> int:
@@ -253,11 +253,9 @@ def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -
         process = PROCESSES.take(token, arrays)
         started, clock = time.time(), time.perf_counter()
         try:
-            result = process.run(request, limits.seconds)
-            if result is not None:
-                return result
-            text = f"The fit took longer than fit_timeout={limits.seconds} seconds."
-            error: Exception = TimeoutError(text)
+            return process.run(request, limits.seconds)
+        except TimeoutError as late:
+            error: Exception = late
         except EndedError as ended:
             if token in PROCESSES.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None

@@ -35,7 +35,7 @@ MAX_UNPACKED = 2
 
 
 def packed(task: EvaluationTask) -> list[np.ndarray]:
-    """Return the task as arrays of bytes, followed by the large arrays of the data.
+    """Return the task and its data as arrays of bytes, followed by the large arrays of the data.
 
     Large arrays in X, y and the parameters, including those inside a DataFrame or a sparse
     matrix, are separate, so that joblib maps them into memory. If they were part of the bytes,
@@ -46,16 +46,14 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
     script = sys.modules.get("__main__")
     if script is not None and script.__name__ == "__mp_main__":
         cloudpickle.register_pickle_by_value(script)
-    task = replace(task, candidates=())
     large: list[np.ndarray] = []
     data = cloudpickle.dumps(
         [_plain(value) for value in (task.X, task.y, task.fit_params, task.score_params)],
         buffer_callback=partial(_is_small, large),
     )
-    rest = replace(task, X=None, y=None, fit_params={}, score_params={}) if large else task
+    rest = replace(task, X=None, y=None, fit_params={}, score_params={}, candidates=())
     content = cloudpickle.dumps((rest, list(warnings.filters)))
-    contents = [content, data] if large else [content]
-    return [*(np.frombuffer(bytes_, dtype=np.uint8) for bytes_ in contents), *large]
+    return [*(np.frombuffer(bytes_, dtype=np.uint8) for bytes_ in (content, data)), *large]
 
 
 def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
@@ -92,8 +90,8 @@ _unpacked_lock = threading.Lock()  # a worker of a cluster may have several thre
 
 
 def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[object]]:
-    """Return the task and the warning filters; each process unpickles them once."""
-    content, *rest = map(local_array, arrays)
+    """Return the task and the warning filters, which each process unpickles once."""
+    content, data, *large = map(local_array, arrays)
     with _unpacked_lock:
         if token not in _unpacked:
             _unpacked[token] = pickle.loads(memoryview(content))  # pickled by this search
@@ -101,13 +99,10 @@ def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[o
         while len(_unpacked) > MAX_UNPACKED:
             _unpacked.popitem(last=False)
         task, filters = _unpacked[token]
-    if rest:
-        # Memory maps are not kept, so that joblib can remove a file that is no longer used.
-        data, *large = rest
-        values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
-        X, y, fit_params, score_params = values
-        task = replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params)
-    return task, filters
+    # The data are not kept, so that joblib can remove a file that is no longer used.
+    values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
+    X, y, fit_params, score_params = values
+    return replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params), filters
 
 
 def local_array(array: Any) -> Any:
