@@ -129,11 +129,8 @@ def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
             style: Params = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
             style |= {"label": label} if rungs["score"][rows].max() >= low else {}
             ax.plot(rungs["n_resources"][rows], rungs["score"][rows], **style)
-    x, score, is_partial = (
-        rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")
-    )
-    kinds = (~is_partial, "candidate"), (is_partial, "fewer splits")
-    drawing.draw_points(ax, x, score, *kinds)
+    x = rungs["n_resources"].to_numpy()
+    drawing.draw_points(ax, x, rungs, "candidate", "fewer splits")
 
 
 BOX = 0.16

@@ -455,15 +455,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
           ...
         """
         self._require_results()
-        found = Summary(
-            self._results,
-            self.leaderboard(),
-            row=getattr(self, "best_index_", None),
-            probability=getattr(self, "best_probability_", np.nan),
-            refit_time=getattr(self, "refit_time_", None),
-            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
-        )
-        return found.text(type(self).__name__, repr(self.estimator))
+        return Summary(self, self._results, self.leaderboard()).text
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""

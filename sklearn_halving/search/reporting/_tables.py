@@ -20,7 +20,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
 )
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
+from sklearn_halving.splits._stream import corrected_variance_of_mean
 
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
@@ -309,14 +309,12 @@ def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
 
 
 def probability_best(
-    results: CvResults, metric: str, level: IntArray, overlap: float
+    mean: FloatArray, scores: FloatArray, level: IntArray, overlap: float
 ) -> FloatArray:
     """Return the probability that a candidate is the best one; NaN if it is not known.
 
     Only candidates that reached the largest level can be the best.
     """
-    mean = results[f"mean_test_{metric}"]
     known = ~np.isnan(mean)
     known &= level == level[known].max(initial=0)
-    scores = split_scores(results, f"test_{metric}")
     return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)
