@@ -11,7 +11,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._display import Display, FittedSearch
+from sklearn_halving.plotting._display import ROW, Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,9 +107,8 @@ class HistoryDisplay(Display):
         """
         found = FittedSearch(search, cls.__name__, metric)
         history, table = found.history, found.candidates()
-        keys = ["candidate", "n_resources"]
-        place = table.reset_index(names="place").set_index(keys)["place"]
-        best = history.join(place, on=keys)["place"].cummin().ffill()
+        place = table.reset_index(names="place").set_index(ROW)["place"]
+        best = history.join(place, on=ROW)["place"].cummin().ffill()
         fits = history[["candidate", "score"]].assign(
             fits=np.arange(1, len(history) + 1),
             seconds=history["ended"].cummax(),
