@@ -43,8 +43,9 @@ class FittedSearch:
     history : DataFrame
         ``history_`` with a column ``score`` of the metric, NaN if not finite. Without a resource
         or brackets, ``n_resources`` is 1, or ``bracket`` and ``loop`` are 0.
-    score_label, resource_label, unit : str
-        Names of the metric and of the resource on an axis, and what the resource counts.
+    score_label, resource_label, unit, partial_label : str
+        Names of the metric and of the resource on an axis, what the resource counts, and what
+        partial candidates lack.
     has_posterior : bool
         Whether there is a posterior; it exists only for the metric that steered the search.
     best_candidate, own : int or None
@@ -86,6 +87,8 @@ class FittedSearch:
         unit, name = units_of(kept.resource), str(kept.resource.name)
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.unit = unit.rpartition("__")[2]
+        fewer = f"{self.unit.rpartition(' ')[2]} or splits"
+        self.partial_label = f"fewer {fewer if 'n_resources' in history else 'splits'}"
         row = getattr(search, "best_index_", None)
         self.best_candidate = None if row is None else int(self.results["candidate"][row])
 
@@ -121,12 +124,6 @@ class FittedSearch:
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
         table["is_partial"] |= ~table["is_full"]
         return table.dropna(subset=["score"]).reset_index(drop=True)
-
-    def partial_label(self, table: pd.DataFrame) -> str:
-        """Return what partial rows of `candidates` lack, for a legend."""
-        is_full, is_partial = table["is_full"], table["is_partial"]
-        lacking = {self.unit.rpartition(" ")[2]: ~is_full, "splits": is_full & is_partial}
-        return "fewer " + " or ".join(text for text, rows in lacking.items() if rows.any())
 
     def _by_row(self) -> pd.DataFrame:
         """Return scores and intervals of the rows of ``cv_results_``."""

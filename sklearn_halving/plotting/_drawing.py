@@ -20,7 +20,6 @@ CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 """The palette: it has the same meaning in all displays, and can be read on white and on black."""
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
-LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
 AT_EDGE = 0.02
 """Place of what is below an axis, as a part of its height."""
 MAX_CATEGORIES = 6

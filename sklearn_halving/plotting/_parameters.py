@@ -137,7 +137,7 @@ class ParameterDisplay(Display):
         display = cls(
             candidates=table,
             parameters={name: labels[name] for name in names or list(labels)[:MAX_PANELS]},
-            partial_label=found.partial_label(table),
+            partial_label=found.partial_label,
             score_label=found.score_label,
         )
         return display.plot(ax=ax)
@@ -272,7 +272,7 @@ class ParameterPairDisplay(Display):
         display = cls(
             candidates=table[has_all(table, *pair)],
             parameters={name: labels[name] for name in pair},
-            partial_label=found.partial_label(table),
+            partial_label=found.partial_label,
             score_label=found.score_label,
         )
         return display.plot(ax=ax)

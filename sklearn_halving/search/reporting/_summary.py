@@ -118,10 +118,7 @@ class Summary:
         below = [_line(*each) for each in said.items() if each[1]]
         leaders = self._best(N_LINES - 2 - len(above) - len(below))
         lines = [f"{name} of {title}", *above, *leaders, *below]
-        lines = [line.rstrip() for line in lines]
-        return "\n".join(
-            each if len(each) <= WIDTH else f"{each[: WIDTH - 3]}..." for each in lines
-        )
+        return "\n".join(line.rstrip() for line in lines)
 
     def _searched(self) -> str:
         fitted = {outcome.pull.arm for outcome in self.results.outcomes}
@@ -262,7 +259,8 @@ class Summary:
 
 
 def _line(subject: str, text: str) -> str:
-    return f"  {subject}".ljust(INDENT) + " ".join(text.split())
+    line = f"  {subject}".ljust(INDENT) + " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
