@@ -113,10 +113,8 @@ def _rows_of_candidates(
     # Candidates that are created during the search have a row only if they were created.
     has_row = n_pulls > 0 if plan.makes_candidates else np.full(n_arms, True)
     places = {name: column[has_row] for name, column in places.items()}
-    # Only even numbers are used, so that the winner can be ranked before its group.
-    rank_group = 2 * rank_group[has_row]
     arms, no_rungs = np.flatnonzero(has_row), np.zeros(has_row.sum(), dtype=bool)
-    return ResultRows(arms, level[has_row], places, rank_group, no_rungs)
+    return ResultRows(arms, level[has_row], places, rank_group[has_row], no_rungs)
 
 
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
