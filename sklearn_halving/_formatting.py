@@ -20,10 +20,7 @@ MAX_SHORT = 24
 SHORTEST = 9
 """Length to which names and values of parameters may be cut if there are many."""
 
-CHAINED = (
-    "\n\nThe above exception was the direct cause of the following exception:\n\n"
-    "|\n\nDuring handling of the above exception, another exception occurred:\n\n"
-)
+CHAINED = r"\n\n(?:The above exception was the direct|During handling of the above) .+:\n\n"
 """What stands between the tracebacks of an error and of those that it followed."""
 
 

@@ -119,10 +119,9 @@ def claim_of(
     group: str, seen: np.ndarray, winner: int, truth: np.ndarray, overlap: float
 ) -> Claim | None:
     """Return what the search would say of this choice; None if it says nothing."""
-    results = {f"split{j}_test_score": column for j, column in enumerate(seen.T)}
     level, no_arm = np.ones(len(seen), dtype=int), np.zeros(len(seen), dtype=bool)
-    results["mean_test_score"] = additive_means(seen, ~np.isnan(seen), level, no_arm)
-    probability = float(probability_best(results, "score", level, overlap)[winner])
+    mean = additive_means(seen, ~np.isnan(seen), level, no_arm)
+    probability = float(probability_best(mean, seen, level, overlap)[winner])
     if np.isnan(probability):
         return None
     return Claim(group, probability, bool(truth[winner] == truth.max()))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+ROW = ["candidate", "n_resources"]
+"""What tells the rows of ``cv_results_`` apart."""
 ENOUGH_SCORES = 5
 """A candidate with as many scores as GridSearchCV has by default is known well enough."""
 
@@ -41,8 +43,9 @@ class FittedSearch:
     history : DataFrame
         ``history_`` with a column ``score`` of the metric, NaN if not finite. Without a resource
         or brackets, ``n_resources`` is 1, or ``bracket`` and ``loop`` are 0.
-    score_label, resource_label, unit : str
-        Names of the metric and of the resource on an axis, and what the resource counts.
+    score_label, resource_label, unit, partial_label : str
+        Names of the metric and of the resource on an axis, what the resource counts, and what
+        partial candidates lack.
     has_posterior : bool
         Whether there is a posterior; it exists only for the metric that steered the search.
     best_candidate, own : int or None
@@ -84,6 +87,8 @@ class FittedSearch:
         unit, name = units_of(kept.resource), str(kept.resource.name)
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.unit = unit.rpartition("__")[2]
+        fewer = f"{self.unit.rpartition(' ')[2]} or splits"
+        self.partial_label = f"fewer {fewer if 'n_resources' in history else 'splits'}"
         row = getattr(search, "best_index_", None)
         self.best_candidate = None if row is None else int(self.results["candidate"][row])
 
@@ -96,14 +101,14 @@ class FittedSearch:
         whether others with the same resource have more splits; ``best`` and ``own``, whether it is
         the winner or the estimator as it is.
         """
-        fits = self.history.groupby(["candidate", "n_resources"])
+        fits = self.history.groupby(ROW)
         table, n_splits = fits[["loop", "bracket"]].first().join(self._by_row()), fits.size()
         mean = fits["score"].agg(lambda own: own.mean(skipna=False))
         table["score"] = table["score"].fillna(mean)
         most = n_splits.groupby("n_resources").transform("max").clip(upper=ENOUGH_SCORES)
         table = table.assign(is_partial=n_splits < most).reset_index()
-        best, own = (-1 if one is None else one for one in (self.best_candidate, self.own))
-        return table.assign(best=table["candidate"] == best, own=table["candidate"] == own)
+        arm = table["candidate"]  # that of None is none of them
+        return table.assign(best=arm == self.best_candidate, own=arm == self.own)
 
     def candidates(self) -> pd.DataFrame:
         """Return a row for each candidate with a score, in the order of `leaderboard`.
@@ -115,17 +120,10 @@ class FittedSearch:
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
         spent = self.search._results.resource.params_at(1)
         params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
-        keys = ["candidate", "n_resources"]
-        table = board[keys].assign(params=params).join(self.rungs().set_index(keys), on=keys)
+        table = board[ROW].assign(params=params).join(self.rungs().set_index(ROW), on=ROW)
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
         table["is_partial"] |= ~table["is_full"]
         return table.dropna(subset=["score"]).reset_index(drop=True)
-
-    def partial_label(self, table: pd.DataFrame) -> str:
-        """Return what partial rows of `candidates` lack, for a legend."""
-        is_full, is_partial = table["is_full"], table["is_partial"]
-        lacking = {self.unit.rpartition(" ")[2]: ~is_full, "splits": is_full & is_partial}
-        return "fewer " + " or ".join(text for text, rows in lacking.items() if rows.any())
 
     def _by_row(self) -> pd.DataFrame:
         """Return scores and intervals of the rows of ``cv_results_``."""
@@ -134,16 +132,14 @@ class FittedSearch:
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
         error = finite(results[f"standard_error_test_{metric}"])
-        table = pd.DataFrame({"score": mean, "lower": mean - error, "upper": mean + error})
+        columns = [mean, mean - error, mean + error]
         if self.has_posterior:  # if all fits failed, it describes a substitute value
-            names = ["posterior_mean", "lower_bound", "upper_bound"]
-            bounds = np.column_stack([finite(results[name]) for name in names])
-            known = ~np.isnan(mean)
-            table.loc[known, ["score", "lower", "upper"]] = bounds[known]
-        amounts = results.get("n_resources", np.ones(len(table), dtype=int))
-        names = ["candidate", "n_resources"]
-        table.index = pd.MultiIndex.from_arrays([results["candidate"], amounts], names=names)
-        return table[~table.index.duplicated(keep="last")]
+            names = "posterior_mean", "lower_bound", "upper_bound"
+            columns = [np.where(np.isnan(mean), np.nan, finite(results[n])) for n in names]
+        table = pd.DataFrame(dict(zip(("score", "lower", "upper"), columns, strict=True)))
+        amounts = results.get("n_resources", 1)
+        table["candidate"], table["n_resources"] = results["candidate"], amounts
+        return table.drop_duplicates(ROW, keep="last").set_index(ROW)
 
     def lacks(self, what: str, way_out: str) -> ValueError:
         """Return the error for a search that lacks what the display shows."""
@@ -262,22 +258,22 @@ class Display:
         if number == 1:
             ax.set_ylabel(y_label)
             return [ax]
-        from matplotlib.gridspec import GridSpec
-
         ax.set_axis_off()
         place = ax.get_subplotspec()
         if place is None:
             left, bottom, right, top = ax.get_position().extents
-            place = GridSpec(1, 1, left=left, bottom=bottom, right=right, top=top)[0]
+            sides: Any = {"left": left, "bottom": bottom, "right": right, "top": top}
+            place = ax.figure.add_gridspec(**sides)[0]
         # The first row has no height: there is space for a title and a legend above it.
-        grid = place.subgridspec(n_rows + 1, n_columns, height_ratios=[0.001, *[1] * n_rows])
-        self._header = ax.figure.add_subplot(grid[0, :])
+        grid = place.subgridspec(2, 1, height_ratios=[0.001, 1])
+        self._header = ax.figure.add_subplot(grid[0])
         self._header.set_axis_off()
-        panels: list[Axes] = []
-        for index in range(number):
-            cell = grid[1 + index // n_columns, index % n_columns]
-            panels.append(ax.figure.add_subplot(cell, sharey=panels[0] if panels else None))
-            panels[-1].spines[["top", "right"]].set_visible(False)
-            panels[-1].tick_params(labelleft=index % n_columns == 0)
-            panels[-1].set_ylabel("" if index % n_columns else y_label)
-        return panels
+        cells = grid[1].subgridspec(n_rows, n_columns).subplots(sharey=True, squeeze=False)
+        panels: list[Axes] = cells.ravel().tolist()
+        for panel in panels[number:]:
+            panel.remove()
+        for panel in panels[:number]:
+            panel.spines[["top", "right"]].set_visible(False)
+        for panel in panels[:number:n_columns]:
+            panel.set_ylabel(y_label)
+        return panels[:number]

@@ -20,7 +20,6 @@ CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
 """The palette: it has the same meaning in all displays, and can be read on white and on black."""
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
-LINES: Params = {"color": CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
 AT_EDGE = 0.02
 """Place of what is below an axis, as a part of its height."""
 MAX_CATEGORIES = 6
@@ -140,11 +139,12 @@ def clip_below(ax: Axes, x: np.ndarray, scores: np.ndarray, of_axis: tuple[float
         ax.scatter(below, at_edge, 28, marker="v", label="below the axis", **FULL, **style)
 
 
-def draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, *kinds: tuple[np.ndarray, str]) -> None:
-    """Draw filled points where the first kind holds, and hollow ones where the second does."""
-    for (rows, label), style in zip(kinds, (FULL, PARTIAL), strict=True):
+def draw_points(ax: Axes, x: np.ndarray, table: pd.DataFrame, *labels: str) -> None:
+    """Draw filled points at the scores of a table, and hollow ones at those that are partial."""
+    score, is_partial = table["score"].to_numpy(), table["is_partial"].to_numpy()
+    for rows, label, style in zip((~is_partial, is_partial), labels, (FULL, PARTIAL), strict=True):
         if rows.any():
-            ax.scatter(x[rows], y[rows], 30, label=label, **style)
+            ax.scatter(x[rows], score[rows], 30, label=label, **style)
 
 
 Marked = tuple[np.ndarray, str, str]

@@ -11,7 +11,7 @@ from sklearn_halving._checks import check_choice
 from sklearn_halving._formatting import aligned, counted, parameter_columns
 from sklearn_halving._typing import Params
 from sklearn_halving.plotting import _drawing as drawing
-from sklearn_halving.plotting._base_display import Display, FittedSearch
+from sklearn_halving.plotting._base_display import ROW, Display, FittedSearch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +33,8 @@ class HistoryDisplay(Display):
     ----------
     fits : DataFrame
         One row for each fit, with columns ``candidate``, ``score``, ``fits`` and ``seconds`` (the
-        numbers of fits and of seconds so far), ``is_full``, ``best`` (a candidate, NaN if there is
-        none yet) and ``best_score``.
+        numbers of fits and of seconds so far), ``is_partial``, ``best`` (a candidate, NaN if there
+        is none yet) and ``best_score``.
     own_score : float or None
         Mean score of the estimator as it is.
     score_label, unit : str
@@ -107,13 +107,12 @@ class HistoryDisplay(Display):
         """
         found = FittedSearch(search, cls.__name__, metric)
         history, table = found.history, found.candidates()
-        keys = ["candidate", "n_resources"]
-        place = table.reset_index(names="place").set_index(keys)["place"]
-        best = history.join(place, on=keys)["place"].cummin().ffill()
+        place = table.reset_index(names="place").set_index(ROW)["place"]
+        best = history.join(place, on=ROW)["place"].cummin().ffill()
         fits = history[["candidate", "score"]].assign(
             fits=np.arange(1, len(history) + 1),
             seconds=history["ended"].cummax(),
-            is_full=history["n_resources"] == history["n_resources"].max(),
+            is_partial=history["n_resources"] < history["n_resources"].max(),
             best=table["candidate"].reindex(best).to_numpy(),
             best_score=table["score"].reindex(best).to_numpy(),
         )
@@ -148,9 +147,9 @@ class HistoryDisplay(Display):
         """
         check_choice(f"cost of {type(self).__name__}", cost, choices=Cost)
         ax, fits = self._axes(ax), self.fits
-        x, score, is_full = (fits[name].to_numpy() for name in (cost, "score", "is_full"))
-        label = "fit" if is_full.all() else "full fit"
-        drawing.draw_points(ax, x, score, (is_full, label), (~is_full, f"fewer {self.unit}"))
+        x, score = fits[cost].to_numpy(), fits["score"].to_numpy()
+        label = "full fit" if fits["is_partial"].any() else "fit"
+        drawing.draw_points(ax, x, fits, label, f"fewer {self.unit}")
         best = fits["best_score"].to_numpy()
         keep = [np.nan if self.own_score is None else self.own_score, best[-1]]
         low, high = drawing.limits(score, *keep)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +34,12 @@ def varying_parameters(found: FittedSearch, table: pd.DataFrame) -> dict[str, st
 def has_all(table: pd.DataFrame, *names: str) -> np.ndarray:
     """Return which candidates have these parameters."""
     return np.array([set(names) <= set(params) for params in table["params"]], dtype=bool)
+
+
+def n_sharing(table: pd.DataFrame, pair: tuple[str, str]) -> int:
+    """Return how many candidates have both parameters; 0 if they do not differ in both."""
+    both = table["params"][has_all(table, *pair)]
+    return len(both) if set(pair) <= differing_names(both.tolist()).keys() else 0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -130,7 +137,7 @@ class ParameterDisplay(Display):
         display = cls(
             candidates=table,
             parameters={name: labels[name] for name in names or list(labels)[:MAX_PANELS]},
-            partial_label=found.partial_label(table),
+            partial_label=found.partial_label,
             score_label=found.score_label,
         )
         return display.plot(ax=ax)
@@ -160,11 +167,9 @@ class ParameterDisplay(Display):
         for (name, label), panel in zip(self.parameters.items(), self.axes_, strict=True):
             own = table[has_all(table, name)]
             x = drawing.set_values(panel.xaxis, [params[name] for params in own["params"]])
-            score, is_partial = own["score"].to_numpy(), own["is_partial"].to_numpy()
-            kinds = (~is_partial, "candidate"), (is_partial, self.partial_label)
-            drawing.draw_points(panel, x, score, *kinds)
-            drawing.draw_marked(panel, x, score, own)
-            drawing.clip_below(panel, x, score, limits)
+            drawing.draw_points(panel, x, own, "candidate", self.partial_label)
+            drawing.draw_marked(panel, x, own["score"].to_numpy(), own)
+            drawing.clip_below(panel, x, own["score"].to_numpy(), limits)
             panel.set_xlabel(label)
         number = counted(len(table), "candidate")
         drawing.title(self._header, f"Parameters of {number}", *self.axes_)
@@ -257,23 +262,17 @@ class ParameterPairDisplay(Display):
         found = FittedSearch(search, cls.__name__, metric)
         table = found.candidates()
         labels = varying_parameters(found, table)
-        n_both = {
-            pair: len(both)
-            for pair in combinations(labels, 2)
-            if set(pair)
-            <= set(differing_names((both := table[has_all(table, *pair)])["params"].tolist()))
-        }
-        pairs = sorted(n_both, key=n_both.__getitem__, reverse=True)
-        if not pairs:
+        pairs = sorted(combinations(labels, 2), key=partial(n_sharing, table), reverse=True)
+        if not pairs or not n_sharing(table, pairs[0]):
             raise found.lacks("two parameters in which candidates differ", "use ParameterDisplay")
         pair = pairs[0] if parameters is None else parameters
         rule = f"be two parameters that candidates share and differ in, of {list(labels)}"
-        is_known = any(sorted(pair) == sorted(one) for one in pairs)
-        refuse_unless(is_known, f"parameters of {cls.__name__}", rule, repr(parameters))
+        is_pair = len(set(pair)) == 2 and n_sharing(table, pair) > 0
+        refuse_unless(is_pair, f"parameters of {cls.__name__}", rule, repr(parameters))
         display = cls(
             candidates=table[has_all(table, *pair)],
             parameters={name: labels[name] for name in pair},
-            partial_label=found.partial_label(table),
+            partial_label=found.partial_label,
             score_label=found.score_label,
         )
         return display.plot(ax=ax)

@@ -123,17 +123,15 @@ class RungDisplay(Display):
 def _draw_bracket(ax: Axes, rungs: pd.DataFrame, low: float) -> None:
     """Draw the lines and the points of one bracket. What is below the axis has no label."""
     for _, own in rungs[~(rungs["best"] | rungs["own"])].groupby("candidate"):
-        ax.plot(own["n_resources"], own["score"], zorder=2, **drawing.LINES)
+        style: Params = {"color": drawing.CANDIDATES, "alpha": 0.5, "linewidth": 1.2}
+        ax.plot(own["n_resources"], own["score"], zorder=2, **style)
     for rows, label, color in drawing.marked(rungs):
         if rows.any():
-            style: Params = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
+            style = {"color": color, "linewidth": 2.8, "zorder": 4, "marker": "o"}
             style |= {"label": label} if rungs["score"][rows].max() >= low else {}
             ax.plot(rungs["n_resources"][rows], rungs["score"][rows], **style)
-    x, score, is_partial = (
-        rungs[name].to_numpy() for name in ("n_resources", "score", "is_partial")
-    )
-    kinds = (~is_partial, "candidate"), (is_partial, "fewer splits")
-    drawing.draw_points(ax, x, score, *kinds)
+    x = rungs["n_resources"].to_numpy()
+    drawing.draw_points(ax, x, rungs, "candidate", "fewer splits")
 
 
 BOX = 0.16

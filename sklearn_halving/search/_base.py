@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
-from sklearn_halving._formatting import budget_text, score_text
+from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -156,7 +156,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             run.stopped_by = self.stopped_by_ = "interrupt"
             raise KeyboardInterrupt(run.stopped_message())
         self._refit_best(run, callbacks)
-        self._write_end(run, progress)
+        progress.write_end(self)
         callbacks.end()
         return self
 
@@ -440,15 +440,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
           ...
         """
         self._require_results()
-        found = Summary(
-            self._results,
-            self.leaderboard(),
-            row=getattr(self, "best_index_", None),
-            probability=getattr(self, "best_probability_", np.nan),
-            refit_time=getattr(self, "refit_time_", None),
-            lacks_model=bool(self.refit) and not hasattr(self, "best_estimator_"),
-        )
-        return found.text(type(self).__name__, repr(self.estimator))
+        return Summary(self, self._results, self.leaderboard()).text
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""
@@ -542,15 +534,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 warn_user(few or run.stopped_message())
         elif run.stopped_by != "policy":
             warn_user(run.stopped_message())
-
-    def _write_end(self, run: Run, progress: Progress) -> None:
-        """Write the last line of ``verbose``."""
-        chosen = ""
-        if hasattr(self, "best_index_"):
-            name = f"mean_test_{run.metric}"
-            score = score_text(self.cv_results_[name][self.best_index_])
-            chosen = f"candidate {self.cv_results_['candidate'][self.best_index_]}, {name} {score}"
-        progress.write_end(run.ended_by, chosen)
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""

@@ -20,7 +20,7 @@ from sklearn_halving.policies.noise._noise_estimates import (
 )
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.splits._stream import corrected_variance_of_mean, split_scores
+from sklearn_halving.splits._stream import corrected_variance_of_mean
 
 Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
@@ -113,10 +113,8 @@ def _rows_of_candidates(
     # Candidates that are created during the search have a row only if they were created.
     has_row = n_pulls > 0 if plan.makes_candidates else np.full(n_arms, True)
     places = {name: column[has_row] for name, column in places.items()}
-    # Only even numbers are used, so that the winner can be ranked before its group.
-    rank_group = 2 * rank_group[has_row]
     arms, no_rungs = np.flatnonzero(has_row), np.zeros(has_row.sum(), dtype=bool)
-    return ResultRows(arms, level[has_row], places, rank_group, no_rungs)
+    return ResultRows(arms, level[has_row], places, rank_group[has_row], no_rungs)
 
 
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
@@ -309,14 +307,12 @@ def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
 
 
 def probability_best(
-    results: CvResults, metric: str, level: IntArray, overlap: float
+    mean: FloatArray, scores: FloatArray, level: IntArray, overlap: float
 ) -> FloatArray:
     """Return the probability that a candidate is the best one; NaN if it is not known.
 
     Only candidates that reached the largest level can be the best.
     """
-    mean = results[f"mean_test_{metric}"]
     known = ~np.isnan(mean)
     known &= level == level[known].max(initial=0)
-    scores = split_scores(results, f"test_{metric}")
     return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)

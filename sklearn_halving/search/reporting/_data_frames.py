@@ -23,8 +23,7 @@ def make_history(record: Record) -> pd.DataFrame:
     import pandas as pd  # slow to import, and `fit` does not need it
 
     table = pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
-    if len(table):
-        table[["started", "ended"]] -= table["started"].min()
+    table[["started", "ended"]] -= table["started"].min()
     return table
 
 

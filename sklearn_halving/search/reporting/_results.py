@@ -19,7 +19,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import first_of_each, own_candidate
-from sklearn_halving.search.reporting._choice import finalists, numbers_of_scores
+from sklearn_halving.search.reporting._choice import finalists
 from sklearn_halving.search.reporting._cv_results import (
     Means,
     ResultRows,
@@ -31,6 +31,7 @@ from sklearn_halving.search.reporting._cv_results import (
     ranks,
     result_rows,
 )
+from sklearn_halving.splits._stream import split_scores
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,7 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
     Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
     during the search must have enough fits.
     """
-    mean = results[f"mean_test_{run.metric}"]
-    index = np.arange(len(rows))
+    index, scores = np.arange(len(rows)), split_scores(results, f"test_{run.metric}")
     if run.plan.has_rungs:
         # Equal candidates count once, or they would share the probability; the winner stays.
         index = finalists(results, rows, run)
@@ -185,12 +185,11 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
         index = index[first_of_each(results["params"][row] for row in index)]
         index = index[:0] if len(index) == 1 else index  # it is not the best of all for certain
     elif run.plan.makes_candidates:
-        index = np.flatnonzero(has_enough_splits(numbers_of_scores(results, f"test_{run.metric}")))
-    compared = np.full(len(rows), np.nan)
-    compared[index] = mean[index]
-    of_compared = results | {f"mean_test_{run.metric}": compared}
-    probability = probability_best(of_compared, run.metric, rows.level, overlap)
-    return np.where(np.isnan(compared), np.nan, probability)
+        index = np.flatnonzero(has_enough_splits((~np.isnan(scores)).sum(axis=1)))
+    mean = np.full(len(rows), np.nan)
+    mean[index] = results[f"mean_test_{run.metric}"][index]
+    probability = probability_best(mean, scores, rows.level, overlap)
+    return np.where(np.isnan(mean), np.nan, probability)
 
 
 def _rank_choice_first(run: Run, rows: ResultRows, results: CvResults) -> None:

@@ -89,27 +89,27 @@ class Summary:
 
     Parameters
     ----------
+    search : estimator
+        The search, for its parameters and attributes.
     results : Results
-        What is kept of the search.
+        What is kept of it.
     leaderboard : pd.DataFrame
         The table ``leaderboard()``.
-    row : int or None
-        The row of ``cv_results_`` that was chosen; None if none was.
-    probability : float
-        ``best_probability_``; NaN if it is unknown.
-    lacks_model : bool
-        Whether nothing was refitted although ``refit`` is set.
     """
 
+    search: Any
     results: Results
     leaderboard: pd.DataFrame
-    row: int | None
-    probability: float
-    refit_time: float | None
-    lacks_model: bool
 
-    def text(self, name: str, estimator: str) -> str:
-        """Return the summary, in at most `N_LINES` lines of at most `WIDTH` characters."""
+    @property
+    def _has_choice(self) -> bool:
+        """Whether a candidate was chosen; it is the first of the leaderboard."""
+        return hasattr(self.search, "best_index_")
+
+    @property
+    def text(self) -> str:
+        """The summary, in at most `N_LINES` lines of at most `WIDTH` characters."""
+        name, estimator = type(self.search).__name__, repr(self.search.estimator)
         title = shortened(without_addresses(estimator), WIDTH - len(name) - 4)
         said = {"searched": self._searched(), "spent": self._spent(), "gained": self._gained()}
         said |= {"ended": self._ended(), "outlook": self._outlook()}
@@ -118,10 +118,7 @@ class Summary:
         below = [_line(*each) for each in said.items() if each[1]]
         leaders = self._best(N_LINES - 2 - len(above) - len(below))
         lines = [f"{name} of {title}", *above, *leaders, *below]
-        lines = [line.rstrip() for line in lines]
-        return "\n".join(
-            each if len(each) <= WIDTH else f"{each[: WIDTH - 3]}..." for each in lines
-        )
+        return "\n".join(line.rstrip() for line in lines)
 
     def _searched(self) -> str:
         fitted = {outcome.pull.arm for outcome in self.results.outcomes}
@@ -142,22 +139,24 @@ class Summary:
         text += f" ({n_full:,} full)" if n_full < len(outcomes) else ""
         if results.n_grid_fits is not None:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
-        text += f"; {seconds_text(results.seconds + (self.refit_time or 0.0))}"
+        refit_time = getattr(self.search, "refit_time_", None)
+        text += f"; {seconds_text(results.seconds + (refit_time or 0.0))}"
         if results.n_known:
             text += " since resumed"
-        if self.refit_time is not None:
-            text += f", refit {seconds_text(self.refit_time)}"
+        if refit_time is not None:
+            text += f", refit {seconds_text(refit_time)}"
         return text
 
     def _ended(self) -> str:
         by = self.results.ended_by
         text = f"stopped: {by}" if by else "as planned"
-        if self.lacks_model:
+        if self.search.refit and not hasattr(self.search, "best_estimator_"):
             text += "; nothing was refitted"
-        if 0.005 <= self.probability < 0.995:  # never as 0 or 1
+        probability = getattr(self.search, "best_probability_", np.nan)
+        if 0.005 <= probability < 0.995:  # never as 0 or 1
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
             of = f" of {n_compared} finalists" if self.results.plan.has_rungs else ""
-            text += f"; probability of being the best{of}: {self.probability:.2f}"
+            text += f"; probability of being the best{of}: {probability:.2f}"
         return text
 
     def _outlook(self) -> str:
@@ -170,7 +169,7 @@ class Summary:
         full = sorted({o.pull.arm for o in outcomes if o.pull.level == results.max_level})
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
-        if not has_more or self.row is None or board["candidate"][0] not in full:
+        if not has_more or not self._has_choice or board["candidate"][0] not in full:
             return ""
         if len(full) < ENOUGH_TO_SAY:
             return f"{counted(len(full), 'candidate')} in full, too few to judge more time"
@@ -184,9 +183,9 @@ class Summary:
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""
         own, metric, resource = self.results.own, self.results.metric, self.results.resource
-        if own is None or self.row is None:
-            return ""
         chosen = self.leaderboard["candidate"][0]
+        if own is None or not self._has_choice:
+            return ""
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
         for outcome in self.results.outcomes:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
@@ -248,21 +247,20 @@ class Summary:
     def _advice(self) -> str:
         """Return which ranges may be too short, if the choice beat all others that reached it."""
         board, metric = self.leaderboard, self.results.metric
-        if self.row is None or board["candidate"][0] == self.results.own:
+        if not self._has_choice or board["candidate"][0] == self.results.own:
             return ""
         rivals = board[1:]
         if "n_resources" in board:
             rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
         if not board[metric][0] > rivals[metric].max():
             return ""
-        found = ", ".join(
-            edges(self.results.cv_results["params"][self.row], self.results.distributions)
-        )
+        found = ", ".join(edges(board["params"][0], self.results.distributions))
         return f"try {found}; the best is at the end of a range" if found else ""
 
 
 def _line(subject: str, text: str) -> str:
-    return f"  {subject}".ljust(INDENT) + " ".join(text.split())
+    line = f"  {subject}".ljust(INDENT) + " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:

@@ -146,17 +146,15 @@ def logged_as_a_whole(search: Any) -> Iterator[None]:
 
     Without this, each fit would be a run, which takes ten times as long as the fit.
     """
-    if "mlflow.sklearn" not in sys.modules:
-        yield
-        return
-    from mlflow.utils.autologging_utils import autologging_is_disabled, disable_autologging
+    if "mlflow.sklearn" in sys.modules:
+        from mlflow.utils.autologging_utils import autologging_is_disabled, disable_autologging
 
-    if autologging_is_disabled("sklearn"):
-        yield
-        return
-    with disable_autologging():
-        yield
-    _log(search)
+        if not autologging_is_disabled("sklearn"):
+            with disable_autologging():
+                yield
+            _log(search)
+            return
+    yield
 
 
 def _log(search: Any) -> None:
@@ -173,9 +171,6 @@ def _log(search: Any) -> None:
         for row in np.argsort(ranks, kind="stable")[:N_CHILDREN]:
             with mlflow.start_run(nested=True):
                 mlflow.log_params(results["params"][row])
-                of_row = {
-                    name: float(column[row])
-                    for name, column in results.items()
-                    if name.startswith(("mean_", "std_", "rank_"))
-                }
+                names = [name for name in results if name.startswith(("mean_", "std_", "rank_"))]
+                of_row = {name: float(results[name][row]) for name in names}
                 mlflow.log_metrics({name: x for name, x in of_row.items() if np.isfinite(x)})

@@ -6,6 +6,7 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 
@@ -246,15 +247,18 @@ class Progress(PullObserver):
             times += f", about {seconds_text(max(1.0, report.seconds_left))} left"
         self._write(f"{text}{fits}{tried}; {best}; {times}")
 
-    def write_end(self, ended_by: str, chosen: str) -> None:
+    def write_end(self, search: Any) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""
-        n_read, seconds = len(self.run.log.places), time.monotonic() - self.run.began
+        run, seconds = self.run, seconds_text(time.monotonic() - self.run.began)
+        n_read = len(run.log.places)
         used = f" ({n_read:,} of them from earlier searches)" if n_read else ""
-        fits = counted(len(self.run.log.outcomes), "fit")
-        line = f"Done: {fits}{used} in {seconds_text(seconds)}"
-        if ended_by:
-            line += f", stopped by {ended_by}"
-        self._write(f"{line}; chosen: {chosen}" if chosen else line)
+        line = f"Done: {counted(len(run.log.outcomes), 'fit')}{used} in {seconds}"
+        line += f", stopped by {run.ended_by}" if run.ended_by else ""
+        if hasattr(search, "best_index_"):
+            results, row, name = search.cv_results_, search.best_index_, f"mean_test_{run.metric}"
+            line += f"; chosen: candidate {results['candidate'][row]}, {name} "
+            line += score_text(results[name][row])
+        self._write(line)
 
 
 def headline(plan: SearchPlan, at_most: str) -> str:
