@@ -160,7 +160,7 @@ class Summary:
         return text
 
     def _outlook(self) -> str:
-        """Return when the choice was found, and what the last half of the candidates gained.
+        """Return when the choice was found, and what the last half, or a resume, gained.
 
         It tells what a larger budget might gain, if there is more to try.
         """
@@ -175,10 +175,13 @@ class Summary:
             return f"{counted(len(full), 'candidate')} in full, too few to judge more time"
         n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
         text = f"best found after {n_tried:,} of {counted(len(full), 'candidate')}"
-        early = score[board["candidate"].isin(full[: len(full) // 2])].max()
+        part, before = "the last half", full[: len(full) // 2]
+        if results.n_known:
+            part, before = "this call", [o.pull.arm for o in outcomes[: results.n_known]]
+        early = score[board["candidate"].isin(set(before) & set(full))].max()
         if np.isnan(early):
             return text
-        return f"{text}; the last half gained {max(0.0, score[0] - early):.2g}"
+        return f"{text}; {part} gained {max(0.0, score[0] - early):.2g}"
 
     def _gained(self) -> str:
         """Return the scores of the estimator as it is and of the choice, on common splits."""
@@ -190,22 +193,33 @@ class Summary:
         for outcome in self.results.outcomes:
             if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
                 scores[outcome.pull.arm][outcome.pull[1:]] = score
-        common = scores[own].keys() & scores[chosen].keys()
-        if not common:
-            return "unknown: your own model has no score on a split of the winner"
+        best = score_text(self.leaderboard[metric][0])
+        if not scores[own]:
+            return f"unknown: your own model has no score, winner {best}"
         if chosen == own:
-            best = score_text(self.leaderboard[metric][0])
             return f"nothing: your own model is the best, {metric} {best}"
-        level = max(key[0] for key in common)
-        keys = sorted(key for key in common if key[0] == level)
-        yours, winner = (np.array([scores[arm][key] for key in keys]) for arm in (own, chosen))
+        common = scores[own].keys() & scores[chosen].keys()
+        level = max(key[0] for key in common or scores[own])
+        at = f" at {resource.name}={number_text(resource.to_amount(level))}"
+        at = at if level < self.results.max_level else ""
+        own_scores, all_scores = (
+            {key[1]: score for key, score in scores[arm].items() if key[0] == level}
+            for arm in (own, chosen)
+        )
+        if not common:
+            mine = score_text(float(np.mean(list(own_scores.values()))))
+            return f"yours {mine}{at}, winner {best}: on no common split"
+        keys = sorted(own_scores.keys() & all_scores.keys())
+        yours, winner = (np.array([of[key] for key in keys]) for of in (own_scores, all_scores))
         variance = corrected_variance_of_mean(winner - yours, 1, self.results.overlap)
         error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
         text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
         text += f"{(winner - yours).mean():+.2g}{f' ({error:.2g})' if len(keys) > 2 else ''}"
-        at = f" at {resource.name}={number_text(resource.to_amount(level))}"
-        at = at if level < self.results.max_level else ""
-        return f"{text} on {counted(len(keys), 'common split')}{at}"
+        if at or score_text(winner.mean()) == best:
+            return f"{text} on {counted(len(keys), 'common split')}{at}"
+        is_plain = score_text(float(np.mean(list(all_scores.values())))) == best
+        how = f"on all {len(all_scores)}" if is_plain else "adjusted"
+        return f"{text} on {counted(len(keys), 'split')} ({best} {how})"
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
