@@ -83,7 +83,7 @@ class HistoryDisplay(Display):
         search : estimator
             A fitted search of this package.
         cost : {"fits", "seconds"}, default="fits"
-            Quantity on the x axis. Seconds are those since the first fit began.
+            Quantity on the x axis. Seconds are those in which fits ran.
         metric : str or None, default=None
             The metric to show if there are several. None shows the one that steered the search.
         ax : matplotlib Axes or None, default=None
@@ -111,7 +111,7 @@ class HistoryDisplay(Display):
         best = history.join(place, on=ROW)["place"].cummin().ffill()
         fits = history[["candidate", "score"]].assign(
             fits=np.arange(1, len(history) + 1),
-            seconds=history["ended"].cummax(),
+            seconds=_busy_seconds(history),
             is_partial=history["n_resources"] < history["n_resources"].max(),
             best=table["candidate"].reindex(best).to_numpy(),
             best_score=table["score"].reindex(best).to_numpy(),
@@ -165,6 +165,14 @@ class HistoryDisplay(Display):
         n_candidates = counted(fits["candidate"].nunique(), "candidate")
         drawing.title(ax, f"{counted(len(fits), 'fit')} of {n_candidates}")
         return self
+
+
+def _busy_seconds(history: pd.DataFrame) -> pd.Series:
+    """Return the time at the end of each fit, without breaks, as before a resume."""
+    in_order = history.sort_values("started", kind="stable")
+    last_end = in_order["ended"].cummax().shift(fill_value=0.0)
+    breaks = (in_order["started"] - last_end).clip(lower=0.0).cumsum()
+    return (in_order["ended"] - breaks).reindex(history.index).cummax()
 
 
 MAX_CANDIDATES, MAX_LABEL = 12, 46

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from doubles import Known
-from plotting.searches import X, adaptive_search, variance_halving
+from plotting.searches import X, adaptive_search, fitted, variance_halving
 from sklearn_halving.plotting import ConfidenceDisplay, HistoryDisplay
 
 SEARCHES = ["rungs", "adaptive", "grid", "halving", "gap", "ucb", "metrics", "failing_rungs"]
@@ -54,9 +57,14 @@ def test_history_shows_every_fit_and_your_model(adaptive) -> None:
     assert legend(display) == ["fit", "your model", "best so far"]
 
 
-def test_seconds_are_those_since_the_first_fit_began(adaptive) -> None:
-    seconds = HistoryDisplay.from_estimator(adaptive, cost="seconds").fits["seconds"]
-    assert seconds.tolist() == adaptive.history_["ended"].cummax().tolist()
+def test_seconds_leave_out_the_break_before_a_resume(adaptive) -> None:
+    search = fitted(clone(adaptive).set_params(warm_start=True))
+    time.sleep(0.5)
+    fitted(search.set_params(n_fits=60))
+    seconds = HistoryDisplay.from_estimator(search, cost="seconds").fits["seconds"]
+    assert (np.diff(seconds) >= 0).all()
+    assert "this call gained" in search.summary()
+    assert 0 < seconds.iloc[-1] < search.history_["ended"].max() - 0.4
     with pytest.raises(ValueError, match="cost of HistoryDisplay must be one of 'fits'"):
         HistoryDisplay.from_estimator(adaptive, cost="euros")
 
