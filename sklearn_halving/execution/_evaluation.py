@@ -327,13 +327,6 @@ def write_line(line: str) -> None:
     sys.stdout.flush()
 
 
-def pull_text(task: EvaluationTask, pull: Pull) -> str:
-    """Return a text that identifies a pull within the search."""
-    amount = task.resource.to_amount(pull.level)
-    split = task.splits.number(pull.repetition)
-    return f"{pull.arm} at n_resources={amount}, split {split}: {task.candidates[pull.arm]}"
-
-
 def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
     """Return the beginning of a line, in the format of GridSearchCV."""
     of_all = "" if task.n_repetitions is None else f"/{task.n_repetitions}"
