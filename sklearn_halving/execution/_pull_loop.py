@@ -59,8 +59,10 @@ class PullLog:
         If ``scoring`` is a callable that returns a dict, only a fit that works tells the names of
         the metrics. Those that failed before get them, too.
         """
-        if not self.metrics and outcome.metrics:
-            self.metrics = outcome.metrics
+        sides = outcome.test_scores, outcome.train_scores
+        names = next((list(scores) for scores in sides if isinstance(scores, dict)), [])
+        if names and not self.metrics:
+            self.metrics = names
             self.outcomes = {p: o.with_metrics(self.metrics) for p, o in self.outcomes.items()}
         self.outcomes[outcome.pull] = outcome.with_metrics(self.metrics)
 

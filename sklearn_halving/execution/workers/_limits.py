@@ -303,8 +303,7 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(pipe, requests), daemon=True).start()
-    token, sent = pickle.loads(requests.get())
-    arrays = [local_array(array) for array in sent]
+    token, arrays = pickle.loads(requests.get())
     unpack(token, arrays)  # before the time of the first pull starts
     while True:
         try:
