@@ -196,11 +196,10 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
-        if self._functions is not None:
-            self._add_parts(type(value))
+        self._add_parts(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
-            if isinstance(value, type) and self._functions is not None:
+            if isinstance(value, type):
                 self._add_parts(value)
         elif isinstance(value, types.FunctionType | types.MethodType | types.CodeType):
             self._add_code(value)
@@ -230,10 +229,10 @@ class _Hasher:
                 self.add(value.__wrapped__)
 
     def _add_parts(self, kind: type) -> None:
-        own, constants = _parts_of_class(kind)
         if self._functions is not None:
+            own, constants = _parts_of_class(kind)
             self._functions += own
-        self._add_all(constants)
+            self._add_all(constants)
 
     def _add_code(self, value: types.FunctionType | types.MethodType | types.CodeType) -> None:
         if isinstance(value, types.MethodType):

@@ -34,9 +34,8 @@ from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params as method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
-HTML_HOOK = "_html_repr"
-"""Method that returns the HTML for notebooks if ``display="diagram"``. Searches override it. Can
-be removed when a public method can be overridden."""
+# Not imported, but overridden by searches: `_html_repr`, which returns the HTML for notebooks if
+# ``display="diagram"``. Can be removed when a public method can be overridden.
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from functools import partial
@@ -276,8 +276,8 @@ class JoblibSession:
         if self.library == "dask":
             # joblib's backend forgets the tasks, but the cluster would run them (joblib 1.6).
             tasks = list(getattr(self._backend, "_results", ()))
-            cancel = partial(self.client.cancel, tasks, force=True, asynchronous=True)
             with suppress(Exception):  # the scheduler may be gone
+                cancel = self.client.cancel(tasks, force=True, asynchronous=True)
                 start_on_loop(self.client, cancel).result(CANCEL_SECONDS)
         self._backend.abort_everything(ensure_ready=False)
 
@@ -296,16 +296,12 @@ class JoblibSession:
             manager.set_current_context(self._parallel._id)
 
 
-def start_on_loop(client: Any, function: Callable[[], Awaitable[object]]) -> Future[object]:
-    """Start a coroutine function on the event loop of a Dask client, and return its future.
+def start_on_loop(client: Any, work: Coroutine[Any, Any, object]) -> Future[object]:
+    """Start a coroutine on the event loop of a Dask client, and return its future.
 
     The methods of a client wait for the scheduler without a limit.
     """
-
-    async def call() -> object:
-        return await function()
-
-    return asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
+    return asyncio.run_coroutine_threadsafe(work, client.loop.asyncio_loop)
 
 
 def _tell_error(done: Callable[[object], None], future: Future[object]) -> None:

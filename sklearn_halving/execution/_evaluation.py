@@ -60,19 +60,16 @@ def evaluate(task: EvaluationTask, job: Job) -> Result:
     model: Estimator = job.model
     if model is None:
         model = arm_estimator(task, task.candidates[pull.arm], pull.level, fold)
-    all_rows = fold.train_rows(pull.level)
-    rows, held_out = _hold_out(task, pull, model, all_rows)
+    rows, held_out = _hold_out(task, pull, model, fold.train_rows(pull.level))
     train = _selected(task, model, rows, None, task.fit_params)
     started, clock = time.time(), time.perf_counter()
     model, error, stop = _trained(task, job, model, train, held_out)
-    times = started, time.perf_counter() - clock
-    outcome = _unscored(task, job, (len(all_rows), len(fold.test)), times, error)
+    outcome = _unscored(task, job, fold, (started, time.perf_counter() - clock), error)
+    del train  # before the test rows are copied
     if error is None:
         if held_out is not None:
             outcome = replace(outcome, n_rounds=rounds_found(model))
-        if not task.return_train_score:
-            train = SplitData(None, None, {})  # released before the test rows are copied
-        outcome = _scored(task, outcome, model, (rows, fold.test_rows()), train)
+        outcome = _scored(task, outcome, model, rows, fold.test_rows())
     _write_end(task, outcome)
     # Training that stopped early must not start to wait again.
     if held_out is None and error is None and task.resource.can_continue(model):
@@ -85,22 +82,17 @@ def failed_result(
 ) -> Result:
     """Return the result of a pull that timed out or killed its process."""
     fold = task.splits.fold(job.pull.repetition)
-    sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
-    outcome = _unscored(task, job, sizes, (started, seconds), error)
+    outcome = _unscored(task, job, fold, (started, seconds), error)
     _write_end(task, outcome)
     return Result(outcome)
 
 
 def _unscored(
-    task: EvaluationTask,
-    job: Job,
-    sizes: tuple[int, int],
-    times: tuple[float, float],
-    error: str | None,
+    task: EvaluationTask, job: Job, fold: Fold, times: tuple[float, float], error: str | None
 ) -> Outcome:
     """Return an outcome without scores; after an error, these are ``error_score``.
 
-    ``sizes`` are the numbers of training and test rows, ``times`` start and seconds of the fit.
+    ``times`` are the start and the seconds of the fit.
     """
     scores: Scores = np.nan
     if error is not None:
@@ -109,6 +101,7 @@ def _unscored(
             scores = dict.fromkeys(scorers, scores)
     train_scores = scores if task.return_train_score else None
     previous = 0 if job.model is None else job.levels[-1]
+    sizes = len(fold.train_rows(job.pull.level)), len(fold.test)
     return Outcome(job.pull, scores, train_scores, *times, 0.0, *sizes, previous, error)
 
 
@@ -244,23 +237,16 @@ def _traceback() -> str:
 
 
 def _scored(
-    task: EvaluationTask,
-    outcome: Outcome,
-    model: Estimator,
-    rows: tuple[Rows, Rows],
-    train: SplitData,
+    task: EvaluationTask, outcome: Outcome, model: Estimator, train: Rows, test: Rows
 ) -> Outcome:
-    """Score a model on the test rows and, if asked for, on the data it was fitted on.
-
-    ``rows`` are the rows on which it was fitted, and the test rows.
-    """
+    """Score a model on the test rows and, if asked for, on the rows it was fitted on."""
     clock = time.perf_counter()
     errors: list[str] = []
-    test = _selected(task, model, rows[1], rows[0], task.score_params)
-    scores: dict[str, Any] = {"test_scores": scores_of(task, model, test, errors)}
-    if task.return_train_score:
-        params = method_params(task.X, params=task.score_params, indices=rows[0])
-        scores["train_scores"] = scores_of(task, model, train._replace(params=params), errors)
+    scores: dict[str, Any] = {}
+    for side, rows, fitted in (("test_scores", test, train), ("train_scores", train, None)):
+        if rows is test or task.return_train_score:
+            data = _selected(task, model, rows, fitted, task.score_params)
+            scores[side] = scores_of(task, model, data, errors)
     seconds, error = time.perf_counter() - clock, errors[0] if errors else None
     return replace(outcome, **scores, score_seconds=seconds, score_error=error)
 
@@ -325,13 +311,6 @@ def write_line(line: str) -> None:
     """Write a line to the standard output, like ``print``."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def pull_text(task: EvaluationTask, pull: Pull) -> str:
-    """Return a text that identifies a pull within the search."""
-    amount = task.resource.to_amount(pull.level)
-    split = task.splits.number(pull.repetition)
-    return f"{pull.arm} at n_resources={amount}, split {split}: {task.candidates[pull.arm]}"
 
 
 def _head(task: EvaluationTask, pull: Pull, word: str) -> str:

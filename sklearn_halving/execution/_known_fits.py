@@ -97,14 +97,12 @@ class KnownFits:
         if not self.outcomes:
             return {}
         low, top = problem.min_level, problem.max_level
-        paths: set[tuple[int, tuple[int, ...]]] = {(low, ()), (top, ())}
-        if low < top:
-            paths.add((top, (low,)))
+        paths: list[tuple[int, tuple[int, ...]]] = [(low, ()), (top, ()), (top, (low,))]
         pulls = {
             self._fit(level, repetition, levels, stops=stops): (level, repetition)
             for stops in {False, self.task.held_out is not None}
             for repetition in range(min(problem.max_repetitions or MAX_SPLITS, MAX_SPLITS))
-            for level, levels in sorted(paths)
+            for level, levels in paths
         }
         found: dict[str, dict[tuple[int, int], FitKey]] = {}
         for key in self.outcomes:

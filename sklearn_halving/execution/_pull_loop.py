@@ -15,7 +15,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -59,8 +59,10 @@ class PullLog:
         If ``scoring`` is a callable that returns a dict, only a fit that works tells the names of
         the metrics. Those that failed before get them, too.
         """
-        if not self.metrics and outcome.metrics:
-            self.metrics = outcome.metrics
+        sides = outcome.test_scores, outcome.train_scores
+        names = next((list(scores) for scores in sides if isinstance(scores, dict)), [])
+        if names and not self.metrics:
+            self.metrics = names
             self.outcomes = {p: o.with_metrics(self.metrics) for p, o in self.outcomes.items()}
         self.outcomes[outcome.pull] = outcome.with_metrics(self.metrics)
 
@@ -83,21 +85,6 @@ class PullObserver:
 
     def told(self) -> None:
         """Act after the policy has been told outcomes."""
-
-
-class Kept(NamedTuple):
-    """A model that may be trained further, or the description of one that must be made again.
-
-    Parameters
-    ----------
-    levels : tuple[int, ...]
-        The levels through which it was trained, the current one last.
-    model : object
-        The model or its pickle; None after a resume.
-    """
-
-    levels: tuple[int, ...] = ()
-    model: object = None
 
 
 class Interrupt:
@@ -204,9 +191,10 @@ class PullLoop:
     ----------
     stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
         What stopped the loop; None while it runs, and after the policy has finished.
-    models : dict of (arm, repetition) to Kept
-        The latest model of each, but for eliminated arms and the highest level. The number of
-        surviving arms therefore bounds the memory.
+    models : dict of (arm, repetition) to Result
+        The latest fit of each that may be trained further, without a model if it was known. There
+        are none of eliminated arms and of the highest level: the number of surviving arms bounds
+        the memory.
     """
 
     policy: Policy
@@ -224,7 +212,7 @@ class PullLoop:
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
     stopped_by: str | None = field(default=None, init=False)
-    models: dict[tuple[int, int], Kept] = field(default_factory=dict, init=False)
+    models: dict[tuple[int, int], Result] = field(default_factory=dict, init=False)
     _open: dict[Pull, FitKey | None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
     _may_ask: bool = field(default=True, init=False)
@@ -370,15 +358,16 @@ class PullLoop:
             raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
         if self.ensure is not None:
             self.ensure(pull.arm)
-        kept = self.models.get((pull.arm, pull.repetition), Kept())
-        key = None if self.known is None else self.known.key(pull, kept.levels)
+        below = self.models.get((pull.arm, pull.repetition))
+        levels, model = ((), None) if below is None else (below.outcome.levels, below.model)
+        key = None if self.known is None else self.known.key(pull, levels)
         self._open[pull] = key
         if key is not None and (outcome := self._recalled(pull, key)) is not None:
             self._landed[pull] = outcome
         elif not self._is_stopped():
             context = self.observer.context_of(pull)
             keep_model = pull.level < self.problem.max_level
-            self.executor.submit(Job(pull, kept.model, kept.levels, keep_model, context))
+            self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _recalled(self, pull: Pull, key: FitKey) -> Outcome | None:
         """Return the known outcome of a pull as that of this search; None if it is not known."""
@@ -386,7 +375,7 @@ class PullLoop:
         if self.known is not None and outcome is not None:
             self.log.places[pull] = self.known.places[key]
             self.log.record(outcome)
-            self._take_in(outcome, None, is_known=True)
+            self._take_in(Result(outcome), is_known=True)
         return outcome
 
     def _land(self, result: Result) -> None:
@@ -397,18 +386,18 @@ class PullLoop:
         if self.known is not None and (key := self._open[outcome.pull]) is not None:
             self.known.keep(key, outcome)
         self._landed[outcome.pull] = outcome
-        self._take_in(outcome, result.model, is_known=False)
-        self._is_called_off |= result.stop
+        self._take_in(result, is_known=False)
 
-    def _take_in(self, outcome: Outcome, model: object, *, is_known: bool) -> None:
+    def _take_in(self, result: Result, *, is_known: bool) -> None:
+        outcome = result.outcome
         arm, level, repetition = outcome.pull
         is_full = level == self.problem.max_level
         if outcome.levels and not is_full:
-            self.models[arm, repetition] = Kept(outcome.levels, model)
+            self.models[arm, repetition] = result
         else:
             self.models.pop((arm, repetition), None)
         self._has_full_fit |= is_full and outcome.error is None
-        self._is_called_off |= self.observer.land(outcome, is_known=is_known)
+        self._is_called_off |= self.observer.land(outcome, is_known=is_known) or result.stop
 
     def _must_wait(self) -> bool:
         is_whole = len(self._landed) == len(self._open)
@@ -447,4 +436,4 @@ class PullLoop:
         self._may_ask = True
         if self.models:
             is_alive = self.policy.is_alive(self.state)
-            self.models = {place: k for place, k in self.models.items() if is_alive[place[0]]}
+            self.models = {place: r for place, r in self.models.items() if is_alive[place[0]]}

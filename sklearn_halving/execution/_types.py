@@ -256,12 +256,6 @@ class Outcome:
         kind = "memory" if is_memory else "failed"
         return OF_LIMITS.get(self.error.partition(":")[0], kind)
 
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics; empty if there is only one, or if all scores are missing."""
-        sides = (self.test_scores, self.train_scores)
-        return next((list(scores) for scores in sides if isinstance(scores, dict)), [])
-
     def with_metrics(self, metrics: Sequence[str]) -> Outcome:
         """Return an outcome in which an error score, a number, is that of each metric, if any."""
         changed: dict[str, Any] = {

@@ -449,7 +449,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 f"This {type(self).__name__} has no results to summarize yet. Call fit first."
             )
 
-    def _html_repr(self) -> str:  # the name of `_unstable_imports.HTML_HOOK`
+    def _html_repr(self) -> str:  # a private name, see `_unstable_imports`
         """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:

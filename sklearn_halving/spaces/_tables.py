@@ -74,26 +74,19 @@ def both(name: str, space: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {f"{name}{kind}": space for kind in ("Classifier", "Regressor")}
 
 
-def boosting(rate: str, rounds: str, leaves: str, rows: str, l2: str, columns: str) -> Any:
-    """Return the space of gradient boosting with these names of parameters."""
-    return {
-        rate: loguniform(0.02, 0.3),
-        rounds: [50, 100, 200],
-        leaves: loguniform_int(3, 63),
-        rows: loguniform_int(2, 60),
-        l2: loguniform(1e-3, 1e2),
-        columns: uniform(0.3, 0.7),
-    }
-
-
-HIST = boosting(
-    *("learning_rate", "max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization"),
-    "max_features",
-)
-LIGHT = boosting(
+HIST = {
+    "learning_rate": loguniform(0.02, 0.3),
+    "max_iter": [50, 100, 200],
+    "max_leaf_nodes": loguniform_int(3, 63),
+    "min_samples_leaf": loguniform_int(2, 60),
+    "l2_regularization": loguniform(1e-3, 1e2),
+    "max_features": uniform(0.3, 0.7),
+}
+LIGHT_NAMES = (
     *("learning_rate", "n_estimators", "num_leaves", "min_child_samples", "reg_lambda"),
     "colsample_bytree",
 )
+LIGHT = dict(zip(LIGHT_NAMES, HIST.values(), strict=True))
 SVM = {"C": loguniform(0.1, 1e3), "gamma": loguniform(1e-4, 1)}
 TREES = {"max_features": uniform(0.05, 0.95), "min_samples_leaf": loguniform_int(1, 16)}
 LINEAR = {"alpha": loguniform(1e-6, 1e-1), "l1_ratio": uniform(0, 1)}

@@ -250,7 +250,7 @@ class ClusterWatch:
         if self._client is None:
             return not self.is_silent()
         with suppress(Exception):  # it is closed, connects anew, or does not answer
-            answer = start_on_loop(self._client, getattr(self._client.scheduler, question))
+            answer = start_on_loop(self._client, getattr(self._client.scheduler, question)())
             return bool(answer.result(ANSWER_SECONDS))
         return False
 
@@ -374,7 +374,6 @@ class JoblibExecutor:
             if left <= 0 or not self._must_wait():
                 return []
             results = self._receive_next(min(left, _limits.POLL_SECONDS))
-            results += self._receive_returned()
 
     def close(self) -> None:
         """Kill the processes of fits. Those of other workers exit by themselves."""
@@ -436,7 +435,7 @@ class JoblibExecutor:
 
     def _receive_next(self, seconds: float) -> list[Result]:
         try:
-            return self._receive(*self._returned.get(timeout=max(0.0, seconds)))
+            first = self._returned.get(timeout=seconds)
         except Empty:
             if self._session.has_lost_workers():
                 error = ChildProcessError("A process of the pool ended.")
@@ -444,6 +443,7 @@ class JoblibExecutor:
             if not self._is_lost():
                 self._watch.is_silent()
             return []
+        return self._receive(*first) + self._receive_returned()
 
     def _is_lost(self, *, waits: bool = False) -> bool:
         """Return whether the cluster is gone; if so, `wait_any` raises an error that says why."""

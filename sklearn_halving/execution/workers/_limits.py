@@ -31,7 +31,7 @@ from joblib import parallel_config
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
-from sklearn_halving.execution._evaluation import failed_result, pull_text
+from sklearn_halving.execution._evaluation import failed_result
 from sklearn_halving.execution._types import PullLimits
 from sklearn_halving.execution.workers._worker import (
     Chunk,
@@ -279,7 +279,11 @@ def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -
     (job,), candidates = pickle.loads(memoryview(chunk))
     task = replace(unpack(token, arrays)[0], candidates=candidates)
     if task.error_score == "raise":
-        error.add_note(f"The fit was that of candidate {pull_text(task, job.pull)}.")
+        arm, level, repetition = job.pull
+        where = (
+            f"n_resources={task.resource.to_amount(level)}, split {task.splits.number(repetition)}"
+        )
+        error.add_note(f"The fit was that of candidate {arm} at {where}: {candidates[arm]}.")
         return [error]
     text, seconds = f"{type(error).__name__}: {error}\n", time.perf_counter() - clock
     return [failed_result(task, job._replace(model=None), text, started, seconds)]
@@ -299,8 +303,7 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(pipe, requests), daemon=True).start()
-    token, sent = pickle.loads(requests.get())
-    arrays = [local_array(array) for array in sent]
+    token, arrays = pickle.loads(requests.get())
     unpack(token, arrays)  # before the time of the first pull starts
     while True:
         try:
