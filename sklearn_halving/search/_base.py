@@ -46,7 +46,7 @@ from sklearn_halving.search._parameters import (
     check_scorer_names,
     read_limits,
 )
-from sklearn_halving.search._run import Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import known_fits, open_store, resumed_seed
 from sklearn_halving.search.preparing._plan import (
@@ -481,7 +481,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Set the results of the pulls before an error. Further errors must not hide it."""
         run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
         if isinstance(error, ConnectionError) and self._keeps_fits:
-            error.add_note(failures.RESUME)  # the cluster was lost
+            error.add_note(RESUME)  # the cluster was lost
         try:
             self._tabulate(run)
             if run.outcomes:

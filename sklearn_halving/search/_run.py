@@ -10,8 +10,10 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving._content_hash import params_digest
+from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._journal import FitKey
@@ -34,15 +36,12 @@ from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates, Source
 from sklearn_halving.search.preparing._plan import SearchPlan, Setup
-from sklearn_halving.search.watching._failure_messages import (
-    stopped_message,
-    warn_of_first_failures,
-)
 
 N_SILENT = 3
 """A warning says at once if so many fits, of several candidates, failed or were not scored."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
+RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
 @dataclass
@@ -74,7 +73,11 @@ class RunLog(PullLog):
         self.failing.add(outcome.pull.arm)
         if error and not self.works and len(self.outcomes) >= N_SILENT and len(self.failing) > 1:
             self.works = True  # it is said once
-            warn_of_first_failures(len(self.outcomes), error)
+            warn_user(
+                f"All {len(self.outcomes)} fits so far have failed or could not be scored, the "
+                f"last one with {raised(error)}. The search goes on; Ctrl-C ends it.",
+                FitFailedWarning,
+            )
 
 
 @dataclass
@@ -178,8 +181,13 @@ class Run:
 
     def stopped_message(self) -> str:
         """Return what a search did before it was stopped, and what it did not do."""
-        goes_on = self.known is not None
-        return stopped_message(self.outcomes, self.ended_by, goes_on)
+        fits = counted(len(self.outcomes), "fit")
+        candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
+        way_out = "" if self.known is None else f" {RESUME}"
+        return (
+            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. The best of "
+            f"those with a score is chosen.{way_out}"
+        )
 
     @cached_property
     def outcomes(self) -> list[Outcome]:

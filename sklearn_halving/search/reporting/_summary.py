@@ -174,7 +174,7 @@ class Summary:
         if len(full) < ENOUGH_TO_SAY:
             return f"{counted(len(full), 'candidate')} in full, too few to judge more time"
         n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
-        text = f"best found after {n_tried:,} of {counted(len(full), 'candidate')}"
+        text = f"best after {n_tried:,} of {counted(len(full), 'candidate')} in full"
         part, before = "the last half", full[: len(full) // 2]
         if results.n_known:
             part, before = "this call", [o.pull.arm for o in outcomes[: results.n_known]]

@@ -1,4 +1,4 @@
-"""Warnings and errors about failed fits, missing scores, and searches that were stopped.
+"""Warnings and errors about failed fits, and about scores and models that are missing.
 
 What score a failed fit gets is decided in `execution/_evaluation`.
 """
@@ -17,6 +17,7 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._protocol import Policy
+from sklearn_halving.search._run import RESUME
 
 FEW_FULL_FITS = 3
 """A budget that is not enough to fit this many candidates in full is worth a warning."""
@@ -25,7 +26,6 @@ ENOUGH_FULL_FITS = 10
 MAX_ERRORS = 5
 """Maximum number of errors in a message."""
 DEBUG = "you can try to debug them by setting error_score='raise'.\n"
-RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
 class FitTypeError(ValueError, TypeError):
@@ -33,15 +33,6 @@ class FitTypeError(ValueError, TypeError):
 
     It is also a ValueError, which GridSearchCV raises when every fit failed.
     """
-
-
-def warn_of_first_failures(n_fits: int, error: str) -> None:
-    """Warn that all fits so far failed or could not be scored: the search may take hours."""
-    warn_user(
-        f"All {n_fits} fits so far have failed or could not be scored, the last one with "
-        f"{raised(error)}. The search goes on; Ctrl-C ends it.",
-        FitFailedWarning,
-    )
 
 
 def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
@@ -215,13 +206,3 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool
             "candidate so far."
         )
     return f"This {name} has results but no best_estimator_ to predict with: {why}.{way_out}"
-
-
-def stopped_message(outcomes: Sequence[Outcome], by: str, goes_on: bool) -> str:
-    """Return what a search did before it was stopped, and what it did not do."""
-    n_fitted = len({outcome.pull.arm for outcome in outcomes})
-    way_out = f" {RESUME}" if goes_on else ""
-    return (
-        f"The search was stopped by {by} after {counted(len(outcomes), 'fit')} of "
-        f"{counted(n_fitted, 'candidate')}. The best of those with a score is chosen.{way_out}"
-    )

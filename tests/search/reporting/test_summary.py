@@ -267,7 +267,7 @@ def test_what_more_time_would_gain_is_said_if_the_budget_was_used_up():
     assert int(re.fullmatch(few, outlook(12, noisy))[1]) < 8
     for some_fail in ({"estimator": noisy}, {"estimator": Moody(), "mood": ["good", "fit"]}):
         text = outlook(60, **some_fail)
-        pattern = r"best found after (\d+) of (\d+) candidates; the last half gained ([\d.e-]+)"
+        pattern = r"best after (\d+) of (\d+) candidates in full; the last half gained ([\d.e-]+)"
         n_tried, n_full, gained = map(float, re.fullmatch(pattern, text).groups())
         assert 1 <= n_tried <= n_full
         assert (gained == 0) == (n_tried <= n_full // 2)
