@@ -273,16 +273,14 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def run_in_own_process(
-    request: pytest.FixtureRequest, ended: Path, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def run_in_own_process(request: pytest.FixtureRequest, ended: Path, **environment: str) -> int:
     """Run a test in a process of its own, which writes a file when it has passed."""
     command = [sys.executable, "-m", "pytest", "--cases=all", request.node.nodeid]
     variables = os.environ | {"OWN_PROCESS": str(ended)} | environment
     own = {"cwd": request.config.rootpath, "env": variables}
     done = subprocess.run(command, **own, capture_output=True, text=True, check=False)
     assert ended.exists(), done
-    return done
+    return done.returncode
 
 
 class TestRay:
@@ -295,7 +293,7 @@ class TestRay:
         """Ray ends the process after the time that is set, here sooner than by default."""
         name = "RAY_gcs_rpc_server_reconnect_timeout_s"
         if "OWN_PROCESS" not in os.environ:
-            assert run_in_own_process(request, tmp_path / "ended", **{name: "8"}).returncode == 1
+            assert run_in_own_process(request, tmp_path / "ended", **{name: "8"}) == 1
             return
         head = request.getfixturevalue("ray_head")
         words = f"head of Ray at .* is gone, and Ray ends this process .* {name}"
