@@ -67,7 +67,8 @@ class FittedSearch:
             raise TypeError(f"{display} needs a search of sklearn_halving; got {self.name}.")
         if not hasattr(search, "cv_results_"):
             raise NotFittedError(f"{display} needs a fitted {self.name}. Call fit first.")
-        self.results, kept = search.cv_results_, search._results
+        kept = search._results
+        self.results = kept.cv_results
         self.own = kept.own
         prefix = "mean_test_"
         known = [key.removeprefix(prefix) for key in self.results if key.startswith(prefix)]

@@ -69,6 +69,9 @@ from sklearn_halving.search.watching._progress import Progress, ProgressReport
 if TYPE_CHECKING:
     import pandas as pd
 
+STATISTICS = ("standard_error_", "probability_best")
+"""First parts of the names of columns that tables of rungs do not show."""
+
 
 class BaseSearch(SharedParameters, BaseSearchCV):
     """Base class of the searches.
@@ -507,7 +510,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             self._results = make_results(run, self._record)
-        self.cv_results_ = self._results.cv_results
+        hidden = STATISTICS if run.plan.has_rungs else ()  # the columns are those of GridSearchCV
+        table = self._results.cv_results.items()
+        self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
         if hasattr(self, "n_fits"):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
@@ -553,8 +558,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if "probability_best" in self.cv_results_:
-            self.best_probability_ = float(self.cv_results_["probability_best"][self.best_index_])
+        if (probability := self._results.cv_results.get("probability_best")) is not None:
+            self.best_probability_ = float(probability[self.best_index_])
 
     def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
         """Train the best candidate on all rows, with the resource of its row."""

@@ -22,9 +22,7 @@ def search_of(noise_sd=0.0, space=VALUES, **params):
 def test_the_winner_is_the_most_likely_of_three_finalists():
     search = search_of(0.1)
     assert 1 / 3 < search.best_probability_ < 1
-    probability = search.cv_results_["probability_best"]
-    assert np.isfinite(probability).sum() == 3
-    assert np.nansum(probability) == pytest.approx(1)
+    assert "probability_best" not in search.cv_results_  # the columns are those of GridSearchCV
 
 
 @pytest.mark.filterwarnings("ignore:.*different candidates")

@@ -122,11 +122,12 @@ def _level(name: str, amount: float | str | None, resource: Resource, least: int
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
     if not least <= level <= most:
-        reason = " with enough rows of every class or label" if resource.subsamples_rows else ""
+        more = f", and at most {MAX_LEVEL:.0e} of its units"
+        more = " with enough rows of every class or label" if resource.subsamples_rows else more
         raise ValueError(
-            f"{name}={amount} must be finite, at least {resource.to_amount(least)}, the smallest "
-            f"amount of resource={resource.name!r}{reason}, and its level at most "
-            f"{MAX_LEVEL:.0e}. Give another number, or leave it out."
+            f"{name}={amount} must be finite and at least {resource.to_amount(least)}, the "
+            f"smallest amount of resource={resource.name!r}{more}. Give another number, or leave "
+            "it out."
         )
     return level
 

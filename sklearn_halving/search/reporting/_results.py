@@ -58,6 +58,8 @@ class Record:
         The candidate that is the estimator as it is; None if there is none.
     seconds : float
         Time from the start to the end of the pulls in this call of `fit`.
+    limit : float
+        The time budget, with the refit; infinite without one.
     n_known : int
         Number of outcomes of earlier calls, which come first.
     overlap : float
@@ -75,6 +77,7 @@ class Record:
     metric: str
     own: int | None
     seconds: float
+    limit: float
     n_known: int
     overlap: float
 
@@ -142,6 +145,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         metric=run.metric,
         own=_own_candidate(run, estimator),
         seconds=time.monotonic() - run.began,
+        limit=run.deadline - run.began,
         n_known=len(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
     )

@@ -41,6 +41,8 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates."""
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
+SLACK = 1.0
+"""An overrun of the time budget is shown from this number of seconds on."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 N_SHOWN = 500
@@ -135,16 +137,18 @@ class Summary:
     def _spent(self) -> str:
         results, outcomes = self.results, self.results.outcomes
         n_full = sum(outcome.pull.level == results.max_level for outcome in outcomes)
-        text = counted(len(outcomes), "fit")
-        text += f" ({n_full:,} full)" if n_full < len(outcomes) else ""
+        parts = {"full": n_full % len(outcomes), "known": results.n_known}
+        of = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
+        text = counted(len(outcomes), "fit") + (f" ({of})" if of else "")
         if results.n_grid_fits is not None:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
         refit_time = getattr(self.search, "refit_time_", None)
-        text += f"; {seconds_text(results.seconds + (refit_time or 0.0))}"
-        if results.n_known:
-            text += " since resumed"
+        seconds = results.seconds + (refit_time or 0.0)
+        text += f"; {seconds_text(seconds)}"
         if refit_time is not None:
             text += f", refit {seconds_text(refit_time)}"
+        if seconds > results.limit + SLACK:
+            text += f", {seconds_text(seconds - results.limit)} over the time budget"
         return text
 
     def _ended(self) -> str:
@@ -155,8 +159,8 @@ class Summary:
         probability = getattr(self.search, "best_probability_", np.nan)
         if 0.005 <= probability < 0.995:  # never as 0 or 1
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
-            of = f" of {n_compared} finalists" if self.results.plan.has_rungs else ""
-            text += f"; probability of being the best{of}: {probability:.2f}"
+            of = "finalists" if self.results.plan.has_rungs else "candidates"
+            text += f"; probability of being the best of {n_compared} {of}: {probability:.2f}"
         return text
 
     def _outlook(self) -> str:

@@ -190,10 +190,11 @@ def check_leaderboard(search):
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
-def test_a_resumed_search_names_the_time_of_its_last_session(search_class, tmp_path):
+def test_a_resumed_search_says_how_many_of_its_fits_were_known(search_class, tmp_path):
     search = small(search_class, Known(), SPACE, checkpoint=tmp_path / "journal").fit(*data())
-    once = said(search)
-    assert said(search.fit(*data())) == once.replace("; T, refit", "; T since resumed, refit")
+    once, n = said(search), search.n_fits_
+    known = re.sub(rf"{n} fits( \((\d+) full\))?", rf"{n} fits (\2 full, {n} known)", once)
+    assert said(search.fit(*data())) == known.replace("( full, ", "(")
 
 
 @pytest.mark.parametrize("search_class", SEARCHES)
