@@ -85,7 +85,7 @@ def _is_small(large: list[np.ndarray], buffer: pickle.PickleBuffer) -> bool:
         return False
 
 
-_unpacked: OrderedDict[str, tuple[EvaluationTask, list[object]]] = OrderedDict()
+_unpacked: OrderedDict[str, tuple[EvaluationTask, list[object], Any]] = OrderedDict()
 _unpacked_lock = threading.Lock()  # a worker of a cluster may have several threads
 
 
@@ -93,14 +93,15 @@ def unpack(token: str, arrays: Sequence[object]) -> tuple[EvaluationTask, list[o
     """Return the task and the warning filters, which each process unpickles once."""
     content, data, *large = map(local_array, arrays)
     with _unpacked_lock:
-        if token not in _unpacked:
-            _unpacked[token] = pickle.loads(memoryview(content))  # pickled by this search
+        if token not in _unpacked:  # pickled by this search
+            rest = pickle.loads(memoryview(content))
+            _unpacked[token] = *rest, None if large else pickle.loads(memoryview(data))
         _unpacked.move_to_end(token)
         while len(_unpacked) > MAX_UNPACKED:
             _unpacked.popitem(last=False)
-        task, filters = _unpacked[token]
-    # The data are not kept, so that joblib can remove a file that is no longer used.
-    values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
+        task, filters, values = _unpacked[token]
+    if values is None:  # data are not kept, so that joblib can remove a file
+        values = pickle.loads(memoryview(data), buffers=[memoryview(array) for array in large])
     X, y, fit_params, score_params = values
     return replace(task, X=X, y=y, fit_params=fit_params, score_params=score_params), filters
 

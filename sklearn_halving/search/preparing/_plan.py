@@ -26,7 +26,7 @@ from sklearn_halving.search.preparing._candidates import (
     check_candidates,
 )
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
-from sklearn_halving.search.preparing._space import SearchSpace
+from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ def grid_setup(
     first_floor = deep_floor = 1
     if resource.subsamples_rows and search.min_resources is None:
         first_floor, deep_floor = splits.early.row_floors(levels.largest)
+    n_arms = space.at_most(search.n_candidates)
+    check_number(n_arms)
     return Setup(inputs, space, resource, splits, levels), GridHalving(
-        n_arms=space.at_most(search.n_candidates),
+        n_arms=n_arms,
         factor=GRID_FACTOR if factor is None else factor,
         early_repetitions=n_early,
         first_floor=first_floor,

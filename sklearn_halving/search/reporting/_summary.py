@@ -159,8 +159,8 @@ class Summary:
         probability = getattr(self.search, "best_probability_", np.nan)
         if 0.005 <= probability < 0.995:  # never as 0 or 1
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
-            of = "finalists" if self.results.plan.has_rungs else "candidates"
-            text += f"; probability of being the best of {n_compared} {of}: {probability:.2f}"
+            of = " finalists" if self.results.plan.has_rungs else ""
+            text += f"; the best of {n_compared}{of} with probability {probability:.2f}"
         return text
 
     def _outlook(self) -> str:

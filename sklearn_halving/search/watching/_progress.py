@@ -15,7 +15,6 @@ from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._evaluation import write_line
 from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._plan import Bracket
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
 from sklearn_halving.search._run import Run
@@ -84,8 +83,12 @@ class Progress(PullObserver):
     ----------
     _due : list[str]
         The first parts of lines that are written when the policy knows the latest scores.
-    _n_landed : Counter[tuple[int, int]]
-        Number of fits of each rung, by the indices of its bracket and of its round.
+    _in_rung : dict[tuple[int, int], list[int]]
+        Candidates of the fits of each rung, by the indices of its bracket and of its round.
+    _n_scored : dict[tuple[int, int], int]
+        Number of candidates that can be promoted from each rung that is complete.
+    _first_began : float
+        The time when the first fit of this call began; the start of the workers does not count.
     """
 
     run: Run
@@ -93,7 +96,9 @@ class Progress(PullObserver):
     verbose: int
     _n_lines: int = 0
     _due: list[str] = field(default_factory=list)
-    _n_landed: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _in_rung: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+    _n_scored: dict[tuple[int, int], int] = field(default_factory=dict)
+    _first_began: float = inf
 
     @property
     def _writes_rungs(self) -> bool:
@@ -125,14 +130,15 @@ class Progress(PullObserver):
         plan, stops = self.run.plan, False
         if is_known and self.callbacks.is_watched:
             stops = self.callbacks.replay_pull(outcome.pull)
+        if not is_known:
+            seconds = outcome.fit_seconds + outcome.score_seconds
+            self._first_began = min(self._first_began, time.monotonic() - seconds)
         if plan.has_rungs:
-            index, number = rung = plan.of_policy.position(outcome.pull)
-            bracket = plan.brackets[index]
-            self._n_landed[rung] += 1
-            if self._n_landed[rung] == plan.fits_of(bracket.rounds[number]):
+            rung = plan.of_policy.position(outcome.pull)
+            self._in_rung[rung].append(outcome.pull.arm)
+            if self._n_left(rung) == 0:
+                self._end_rung(rung)
                 stops |= self.callbacks.end_rung(rung)
-                if self._writes_rungs:
-                    self._due.append(self._rung_text(bracket, number))
         if not self._writes_rungs and self._n_lines_due() > self._n_lines:
             self._n_lines, self._due = self._n_lines_due(), self._due or [""]
         if is_known:
@@ -158,20 +164,62 @@ class Progress(PullObserver):
             return int(N_LINES * passed / max(self.run.deadline - self.run.began, 1e-9))
         return (n_fits // N_LINES).bit_length()
 
-    def _rung_text(self, bracket: Bracket, number: int) -> str:
-        rung = bracket.rounds[number]
-        loop = f"loop {bracket.loop}, " if self.run.plan.n_loops > 1 else ""
-        n_arms, resource = counted(rung.n_arms, "candidate"), self.run.task.resource
-        amount = resource_text(resource, resource.to_amount(rung.level))
-        return f"{loop}bracket {bracket.label}, rung {number}: {n_arms}{amount}; "
+    def _n_left(self, rung: tuple[int, int]) -> int:
+        """Return the number of fits that are left in a rung.
+
+        It has fewer candidates than planned if too many failed in the rungs before.
+        """
+        (index, number), plan = rung, self.run.plan
+        here = plan.brackets[index].rounds[number]
+        before = (self._n_scored.get((index, lower), here.n_arms) for lower in range(number))
+        n_each = here.n_splits(plan.problem.max_repetitions) - here.first_repetition
+        return min([here.n_arms, *before]) * n_each - len(self._in_rung[rung])
+
+    def _end_rung(self, rung: tuple[int, int]) -> None:
+        """Count the candidates that can be promoted, and let a line be written.
+
+        A split on which all fail says nothing, and a rung in which all fail decides nothing.
+        """
+        plan, arms, resource = self.run.plan, set(self._in_rung[rung]), self.run.task.resource
+        bracket, number = plan.brackets[rung[0]], rung[1]
+        here = bracket.rounds[number]
+        splits = range(here.n_splits(plan.problem.max_repetitions))
+        outcomes = self.run.log.outcomes
+        has_score = np.array(
+            [
+                [not isnan(self.run.reward(outcomes[Pull(arm, here.level, s)])) for s in splits]
+                for arm in arms
+            ]
+        )
+        n_scored = int(has_score[:, has_score.any(axis=0)].all(axis=1).sum())
+        self._n_scored[rung] = n_scored if has_score.any() else len(arms)
+        if self._writes_rungs:
+            loop = f"loop {bracket.loop}, " if plan.n_loops > 1 else ""
+            n_arms = counted(len(arms), "candidate")
+            amount = resource_text(resource, resource.to_amount(here.level))
+            text = f"{loop}bracket {bracket.label}, rung {number}: {n_arms}{amount}; "
+            self._due.append(text)
+
+    def _left(self) -> Counter[int] | None:
+        """Return the number of fits that are left at each level; None if it is not known."""
+        plan, left = self.run.plan, Counter[int]()
+        if plan.n_fits is None:
+            return None
+        if not plan.has_rungs:
+            left[plan.problem.max_level] = plan.n_fits - len(self.run.log.outcomes)
+        for index, bracket in enumerate(plan.brackets if plan.has_rungs else ()):
+            for number, rung in enumerate(bracket.rounds):
+                left[rung.level] += self._n_left((index, number))
+        return left
 
     def report(self) -> ProgressReport:
         """Return the current state."""
         outcomes, now = list(self.run.log.outcomes.values()), time.monotonic()
+        left = self._left()
         arm, level, scores = self._choice(outcomes)
         return ProgressReport(
             n_fits=len(outcomes),
-            n_planned=self.run.plan.n_fits,
+            n_planned=None if left is None else len(outcomes) + left.total(),
             n_from_checkpoint=len(self.run.log.places),
             n_candidates=len({outcome.pull.arm for outcome in outcomes}),
             best_candidate=arm,
@@ -179,7 +227,7 @@ class Progress(PullObserver):
             best_resources=self.run.task.resource.to_amount(level) if level else nan,
             best_n_splits=len(scores),
             seconds=now - self.run.began,
-            seconds_left=self._seconds_left(now, outcomes),
+            seconds_left=self._seconds_left(now, outcomes, left),
         )
 
     def _choice(self, outcomes: list[Outcome]) -> tuple[int, int, list[float]]:
@@ -201,28 +249,26 @@ class Progress(PullObserver):
         )
         return key[1], key[0], known[key]
 
-    def _seconds_left(self, now: float, outcomes: list[Outcome]) -> float | None:
+    def _seconds_left(
+        self, now: float, outcomes: list[Outcome], n_left: Counter[int] | None
+    ) -> float | None:
         """Return an estimate of the remaining time; None if it is not known.
 
         The time of fits at a new level is not estimated: ten times the rows may take any time up
         to the tenfold.
         """
-        plan, deadline = self.run.plan, self.run.deadline
+        deadline = self.run.deadline
         left = [] if deadline == inf else [max(0.0, deadline - now)]
         seconds = defaultdict[int, list[float]](list)
         for outcome in outcomes:
             if outcome.pull not in self.run.log.places:
                 seconds[outcome.pull.level].append(outcome.fit_seconds + outcome.score_seconds)
-        if plan.n_fits is not None:
-            n_left = Counter[int]()
-            for each in (each for bracket in plan.brackets for each in bracket.rounds):
-                n_left[each.level] += plan.fits_of(each) or 0
-            n_left.subtract(outcome.pull.level for outcome in outcomes)
+        if n_left is not None:
             n_left = +n_left  # levels with fits that are left
             if n_left.keys() <= seconds.keys():
                 to_do = sum(n * float(np.mean(seconds[level])) for level, n in n_left.items())
                 done = sum(map(sum, seconds.values()))
-                left.append((now - self.run.began) / max(done, 1e-9) * to_do)
+                left.append((now - self._first_began) / max(done, 1e-9) * to_do)
         return min(left, default=None)
 
     def _write(self, line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from joblib import parallel_backend
 from scipy.stats import uniform
@@ -105,15 +106,28 @@ def test_endless_loops_have_a_line_for_each_tenth_of_the_time(capsys):
     assert not any("rung" in line for line in lines)
 
 
-def test_a_rung_with_fewer_candidates_than_planned_has_no_line(capsys):
-    """So many have failed before that a single one goes on."""
-    space = [{"value": [0.1, 0.2, 0.3, 0.4, 0.5], "nan_below": [48]}, {"value": [0.6]}]
-    search = HyperbandSearchCV(Known(), space, min_resources=12, cv=5, random_state=0, verbose=1)
-    with pytest.warns(UserWarning, match="non-finite"):
-        head, first, last = lines_of(search, capsys, Xy=numbered(60))
-    assert head.endswith("totalling 27 fits")
-    assert first.startswith("bracket 1, rung 0: 6 candidates at 24 rows; 12 of 27 fits; ")
-    assert last == "Done: 17 fits in T; chosen: candidate 5, mean_test_score 0.6"
+class Patchy(Known):
+    """Has no score on a split."""
+
+    def score(self, X, y=None):
+        return np.nan if 0 in X[:, 0] else super().score(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:One or more", "ignore:Split 0", "ignore:No candidate")
+@pytest.mark.parametrize("estimator", [Known(), Patchy()])
+@pytest.mark.parametrize(("n_failing", "n_promoted"), [(3, 3), (4, 2), (5, 1), (6, 3)])
+def test_plans_shrink_as_candidates_fail(n_failing, n_promoted, estimator, capsys):
+    """A rung decides nothing if all of them fail, and a split neither."""
+    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    space = [{"value": values[:n_failing], "nan_below": [48]}]
+    space += [{"value": values[n_failing:]}] if n_failing < 6 else []
+    search = HyperbandSearchCV(estimator, space, min_resources=12, cv=5, random_state=0, verbose=1)
+    lines = lines_of(search, capsys, Xy=numbered(60))
+    n_fits = 6 * 2 + n_promoted * 5
+    best = values[n_promoted - 1] if n_failing == 6 else 0.6
+    assert f"; {n_fits} of {n_fits} fits; choice so far: " in lines[-2]
+    assert f", score {best} on " in lines[-2]
+    assert lines[-1].startswith(f"Done: {n_fits} fits in T")
 
 
 @parametrize_searches
