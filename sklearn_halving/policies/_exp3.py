@@ -13,10 +13,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Se
 from sklearn_halving.policies._types import Pulls
 from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
 from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._ranking import (
-    places,
-    usable_or_first,
-)
+from sklearn_halving.policies.bases._ranking import places, usable_or_first
 from sklearn_halving.policies.bases._separate_games import generators_of
 
 Memory = tuple[FloatArray, list[np.random.Generator], list[tuple[IntArray, IntArray, FloatArray]]]

@@ -17,11 +17,7 @@ from sklearn_halving._checks import Count, Positive, between, refuse_unless
 from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._base_policy import (
-    RewardRange,
-    known_range,
-    reward_width,
-)
+from sklearn_halving.policies.bases._base_policy import RewardRange, known_range, reward_width
 from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 

@@ -27,10 +27,7 @@ from sklearn_halving.policies.bases._index_policy import (
     IndexPolicy,
     IndexState,
 )
-from sklearn_halving.policies.bases._ranking import (
-    best_known,
-    largest_usable,
-)
+from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._ranking import (
-    TIE,
-    gap_to_others,
-    places,
-    two_largest,
-)
+from sklearn_halving.policies.bases._ranking import TIE, gap_to_others, places, two_largest
 
 NOWHERE = -1e200
 """Bound of an eliminated arm: finite, so that differences of bounds do not become NaN."""

@@ -12,13 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_halving._checks import Count, refuse_unless
-from sklearn_halving.policies._arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Seed,
-    Shape,
-)
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import BasePolicy

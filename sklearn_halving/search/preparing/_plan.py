@@ -20,11 +20,7 @@ from sklearn_halving.resources import Iterations, Resource, WholeFit
 from sklearn_halving.resources._resource import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._parameters import Inputs
-from sklearn_halving.search.preparing._candidates import (
-    LazyCandidates,
-    Source,
-    check_candidates,
-)
+from sklearn_halving.search.preparing._candidates import LazyCandidates, Source, check_candidates
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits

@@ -229,12 +229,12 @@ class TestDask:
 
 @pytest.fixture
 def ray_head() -> Iterator[int]:
-    """Start a head of Ray by its command; yield the process group."""
+    """Start a head of Ray by its command, and connect to it; yield the process group."""
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
-        yield from started_head(folder)
+        yield from started_head(Path(folder))
 
 
-def started_head(folder: str) -> Iterator[int]:
+def started_head(folder: Path) -> Iterator[int]:
     from joblib.pool import PicklingPool
 
     bases = PicklingPool.__bases__
@@ -242,12 +242,15 @@ def started_head(folder: str) -> Iterator[int]:
     from ray.util.joblib import register_ray
 
     options = "--head --port 0 --num-cpus 2 --include-dashboard false --block"
-    memory = ["--object-store-memory", str(100 * 2**20)]
     # Later heads would be taken for this one if it wrote its address to the common folder.
-    module = ["ray.scripts.scripts", "start", *options.split(), *memory, "--temp-dir", folder]
-    head = start(module, start_new_session=True)
+    module = ["ray.scripts.scripts", "start", *options.split(), "--temp-dir", str(folder)]
+    head = start([*module, "--object-store-memory", str(2**27)], start_new_session=True)
+    address = folder / "ray_current_cluster"
+    deadline = time.monotonic() + 60
     try:
-        connect_to_ray(Path(folder) / "ray_current_cluster")
+        while not address.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        ray.init(address=address.read_text(encoding="ascii"), log_to_driver=False)
         register_ray()
         with parallel_config("ray"):
             yield head.pid
@@ -256,16 +259,6 @@ def started_head(folder: str) -> Iterator[int]:
         kill_group(head.pid)
         head.wait()
         PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
-
-
-def connect_to_ray(file: Path) -> None:
-    """Wait until the head has written its address to a file, and connect to it."""
-    import ray
-
-    deadline = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    ray.init(address=file.read_text(encoding="ascii"), log_to_driver=False)
 
 
 def kill_group(pid: int) -> None:
@@ -277,8 +270,7 @@ def run_in_own_process(request: pytest.FixtureRequest, ended: Path, **environmen
     """Run a test in a process of its own, which writes a file when it has passed."""
     command = [sys.executable, "-m", "pytest", "--cases=all", request.node.nodeid]
     variables = os.environ | {"OWN_PROCESS": str(ended)} | environment
-    own = {"cwd": request.config.rootpath, "env": variables}
-    done = subprocess.run(command, **own, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert ended.exists(), done
     return done.returncode
 

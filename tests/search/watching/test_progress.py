@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from joblib import parallel_backend
 from scipy.stats import uniform
 from sklearn.base import clone
 
 from search.common import SEARCHES, Known, Noisy, data, numbered, small
-from sklearn_halving import (
-    AdaptiveSearchCV,
-    BayesGapSearchCV,
-    HyperbandSearchCV,
-)
+from sklearn_halving import AdaptiveSearchCV, BayesGapSearchCV, HyperbandSearchCV
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -110,7 +105,7 @@ class Patchy(Known):
     """Has no score on a split."""
 
     def score(self, X, y=None):
-        return np.nan if 0 in X[:, 0] else super().score(X, y)
+        return float("nan") if 0 in X[:, 0] else super().score(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:One or more", "ignore:Split 0", "ignore:No candidate")
