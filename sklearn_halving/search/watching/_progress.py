@@ -184,21 +184,20 @@ class Progress(PullObserver):
         bracket, number = plan.brackets[rung[0]], rung[1]
         here = bracket.rounds[number]
         splits = range(here.n_splits(plan.problem.max_repetitions))
-        outcomes = self.run.log.outcomes
-        has_score = np.array(
-            [
-                [not isnan(self.run.reward(outcomes[Pull(arm, here.level, s)])) for s in splits]
-                for arm in arms
-            ]
-        )
-        n_scored = int(has_score[:, has_score.any(axis=0)].all(axis=1).sum())
-        self._n_scored[rung] = n_scored if has_score.any() else len(arms)
+        pulls = [[Pull(arm, here.level, split) for split in splits] for arm in arms]
+        has_score = np.array([list(map(self._has_score, of_arm)) for of_arm in pulls])
+        n_scored = has_score[:, has_score.any(axis=0)].all(axis=1).sum()
+        self._n_scored[rung] = int(n_scored) or len(arms)
         if self._writes_rungs:
             loop = f"loop {bracket.loop}, " if plan.n_loops > 1 else ""
             n_arms = counted(len(arms), "candidate")
             amount = resource_text(resource, resource.to_amount(here.level))
             text = f"{loop}bracket {bracket.label}, rung {number}: {n_arms}{amount}; "
             self._due.append(text)
+
+    def _has_score(self, pull: Pull) -> bool:
+        outcome = self.run.log.outcomes.get(pull)
+        return outcome is not None and not isnan(self.run.reward(outcome))
 
     def _left(self) -> Counter[int] | None:
         """Return the number of fits that are left at each level; None if it is not known."""
