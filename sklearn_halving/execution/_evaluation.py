@@ -1,4 +1,7 @@
-"""The evaluation of one pull: select the rows, fit or continue training, and score."""
+"""The evaluation of one pull: select the rows, fit or continue training, and score.
+
+A fit that fails gets its score here. What follows from it is decided by the policy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Resources that continue training: iterations, epochs and seconds; and other parameters."""
+"""Resources that continue training: iterations, epochs and seconds; and other parameters.
+
+The methods of a resource are those of `_resource.Resource`; `_BY_NAME` has the names.
+"""
 
 from __future__ import annotations
 

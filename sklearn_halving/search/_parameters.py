@@ -1,7 +1,7 @@
 """What users pass: the parameters that all searches share, and the arguments of `fit`.
 
-What a parameter does is said in the docstring of each search, as in GridSearchCV, and
-tests/search/test_shared_parameters.py compares them.
+Signatures and docstrings are written out in each search (`_adaptive`, `_papers`, `_bandit`), as in
+GridSearchCV, and tests/search/test_shared_parameters.py compares them.
 """
 
 from __future__ import annotations

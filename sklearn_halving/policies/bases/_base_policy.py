@@ -1,4 +1,7 @@
-"""Base class of policies, and checks of parameters that several policies have."""
+"""Base class of policies, and checks of parameters that several policies have.
+
+The methods of a policy are those of `_protocol.Policy`; `_separate_games.SimplePolicy` needs two.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The table ``cv_results_``, computed from the outcomes: its columns, and comparable means."""
+"""The table ``cv_results_``, computed from the outcomes: its columns, and comparable means.
+
+What only a policy knows, such as a posterior, is added in `_results`.
+"""
 
 from __future__ import annotations
 
