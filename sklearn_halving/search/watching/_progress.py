@@ -262,7 +262,7 @@ class Progress(PullObserver):
         for outcome in outcomes:
             if outcome.pull not in self.run.log.places:
                 seconds[outcome.pull.level].append(outcome.fit_seconds + outcome.score_seconds)
-        if n_left is not None:
+        if n_left is not None and seconds:
             n_left = +n_left  # levels with fits that are left
             if n_left.keys() <= seconds.keys():
                 to_do = sum(n * float(np.mean(seconds[level])) for level, n in n_left.items())
