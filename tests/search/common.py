@@ -21,6 +21,7 @@ SEARCHES = [
     *(AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV, BayesGapSearchCV),
     BanditSearchCV,
 ]
+parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 WITH_RUNGS = [HyperbandSearchCV]
 """Searches whose candidates are fitted on more and more of a resource."""
 

@@ -9,11 +9,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from search.common import SEARCHES, data, numbered, small
+from search.common import data, numbered, parametrize_searches, small
 from search.resuming import Steady
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 X, Y = numbered(120)
 FIRST = {"value": 1.5}  # better than all others, and outside the space
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from search.common import FITS, SEARCHES, Recording, data, small
+from search.common import FITS, SEARCHES, Recording, data, parametrize_searches, small
 from sklearn_halving import (
     AdaptiveSearchCV,
     BanditSearchCV,
@@ -22,8 +22,6 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.policies import Hyperband
-
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
 def texts_of(owner, title):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from search.common import SEARCHES, Known, data, small
+from search.common import Known, data, parametrize_searches, small
 from sklearn_halving.search._parameters import read_bytes, read_seconds
 
 SPACE = {"value": [0.1, 0.2, 0.3, 0.4]}
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
 @pytest.mark.parametrize(

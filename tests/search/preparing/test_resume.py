@@ -15,7 +15,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold, ParameterGrid
 
-from search.common import SEARCHES, small
+from search.common import parametrize_searches, small
 from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
 from sklearn_halving import (
     AdaptiveSearchCV,
@@ -26,8 +26,6 @@ from sklearn_halving import (
 )
 from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.policies import HOO, SuccessiveRejects
-
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
 def lines_of(path):

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from doubles import Known as Slow
 from search.common import (
     SEARCHES,
     Constant,
@@ -494,3 +495,10 @@ def test_a_parameter_may_have_the_name_of_a_column_of_the_leaderboard():
     space = {"value": [0.1, 0.2], "seconds": [1, 2]}
     board = small(AdaptiveSearchCV, Timed(), space).fit(*data()).leaderboard()
     assert {"seconds", "param_seconds"} <= {*board.columns}
+
+
+def test_an_overrun_of_the_time_budget_is_said():
+    search = AdaptiveSearchCV(Slow(seconds=1.2), {"quality": uniform(0, 1)}, time_budget=0.1)
+    with pytest.warns(UserWarning, match="too few to compare"):
+        spent = search.fit(*data()).summary()
+    assert re.search(r"; [\d.]+ s, refit [\d.]+ s, [\d.]+ s over the time budget", spent)

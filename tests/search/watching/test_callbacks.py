@@ -9,14 +9,13 @@ from joblib import parallel_backend
 from sklearn.base import clone
 
 from doubles import Known as Trained
-from search.common import SEARCHES, WITH_RUNGS, Known, data, small
+from search.common import WITH_RUNGS, Known, data, parametrize_searches, small
 from sklearn_halving import HyperbandSearchCV
 
 # Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
 callback = pytest.importorskip("sklearn.callback")
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
 class Diary:

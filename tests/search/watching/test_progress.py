@@ -9,11 +9,10 @@ from joblib import parallel_backend
 from scipy.stats import uniform
 from sklearn.base import clone
 
-from search.common import SEARCHES, Known, Noisy, data, numbered, small
+from search.common import SEARCHES, Known, Noisy, data, numbered, parametrize_searches, small
 from sklearn_halving import AdaptiveSearchCV, BayesGapSearchCV, HyperbandSearchCV
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 
 
 def lines_of(search, capsys, n_jobs=1, Xy=None):

@@ -20,13 +20,12 @@ import pytest
 from joblib import parallel_config
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 
-from search.common import SEARCHES
+from search.common import parametrize_searches
 from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
 
-parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
 BUDGET = 1.0
 """Seconds of a search whose fits take none, but for one that takes all of them."""
 
