@@ -108,7 +108,7 @@ class FittedSearch:
         table["score"] = table["score"].fillna(mean)
         most = n_splits.groupby("n_resources").transform("max").clip(upper=ENOUGH_SCORES)
         table = table.assign(is_partial=n_splits < most).reset_index()
-        arm = table["candidate"]  # that of None is none of them
+        arm = table["candidate"]  # no number equals None
         return table.assign(best=arm == self.best_candidate, own=arm == self.own)
 
     def candidates(self) -> pd.DataFrame:

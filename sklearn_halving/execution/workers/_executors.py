@@ -54,8 +54,8 @@ ANSWER_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """After this time without a fit that returns from a cluster, a warning says so."""
 ENDED_BY_RAY = (
-    "Ray ends this process within a minute, or, if it was set before ray.init, within "
-    "RAY_gcs_rpc_server_reconnect_timeout_s"
+    "Ray ends this process within a minute, unless RAY_gcs_rpc_server_reconnect_timeout_s "
+    "was set before ray.init"
 )
 CONNECT_SECONDS = 1.0
 """Longest wait for a connection with the head of Ray."""

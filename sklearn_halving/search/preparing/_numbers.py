@@ -122,7 +122,7 @@ def _level(name: str, amount: float | str | None, resource: Resource, least: int
     most = math.inf if resource.subsamples_rows else MAX_LEVEL
     level = resource.to_level(amount) if amount < math.inf and amount <= most else 0
     if not least <= level <= most:
-        more = f", and at most {MAX_LEVEL:.0e} of its units"
+        more = f", and at most {MAX_LEVEL:.0e} units"
         more = " with enough rows of every class or label" if resource.subsamples_rows else more
         raise ValueError(
             f"{name}={amount} must be finite and at least {resource.to_amount(least)}, the "

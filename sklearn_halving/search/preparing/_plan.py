@@ -80,7 +80,7 @@ def grid_setup(
 ) -> tuple[Setup, GridHalving]:
     """Return what makes a search over a grid, which never makes more fits than GridSearchCV.
 
-    It has the minimum numbers of rows if rows count.
+    If rows are the resource, no rung has fewer than the least numbers of `EarlyRungs`.
     """
     splits = search_splits(search, inputs, resource, is_stream=False)
     levels = choose_levels(search, resource, splits)

@@ -137,9 +137,9 @@ class Summary:
     def _spent(self) -> str:
         results, outcomes = self.results, self.results.outcomes
         n_full = sum(outcome.pull.level == results.max_level for outcome in outcomes)
-        parts = {"full": n_full % len(outcomes), "known": results.n_known}
-        of = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
-        text = counted(len(outcomes), "fit") + (f" ({of})" if of else "")
+        parts = [f"{n_full:,} full"] if n_full < len(outcomes) else []
+        parts += [f"{results.n_known:,} known"] if results.n_known else []
+        text = counted(len(outcomes), "fit") + (f" ({', '.join(parts)})" if parts else "")
         if results.n_grid_fits is not None:
             text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
         refit_time = getattr(self.search, "refit_time_", None)
