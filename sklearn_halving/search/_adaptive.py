@@ -32,6 +32,8 @@ from sklearn_halving.search.watching._failure_messages import FEW_FULL_FITS
 
 DEFAULT_FITS = 50
 """Default number of full fits over distributions: the work of RandomizedSearchCV."""
+N_FINALISTS = 3
+"""A callable ``refit`` has the choice between at most this number of candidates on all splits."""
 FITS_PER_FLIGHT, MOST_IN_FLIGHT = 25, 8
 """One fit is in flight for this many fits of the budget, but at most so many."""
 
@@ -300,6 +302,7 @@ class AdaptiveSearchCV(BaseSearch):
         """Return the policy for a number of fits; None is a time budget."""
         levels, splits = setup.levels, setup.splits
         baseline = 0 if setup.space.has_own else None
+        n_finalists = N_FINALISTS if callable(self.refit) else 1
         if n_fits is None:
             n_train = len(splits.folds.fold(0).train)
             return BudgetedRace(
@@ -307,8 +310,13 @@ class AdaptiveSearchCV(BaseSearch):
                 pulls_in_flight=effective_n_jobs(self.n_jobs),
                 refit_cost=splits.n_rows / n_train if self.refit else 0.0,
                 baseline=baseline,
+                n_finalists=n_finalists,
             )
         in_flight = self.fits_in_flight
         if in_flight is None:
-            in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
-        return BudgetedRace(n_fits, pulls_in_flight=in_flight, baseline=baseline)
+            in_flight = max(1, min(n_fits // N_FINALISTS = 3
+"""A callable ``refit`` has the choice between at most this number of candidates on all splits."""
+FITS_PER_FLIGHT, MOST_IN_FLIGHT))
+        return BudgetedRace(
+            n_fits, pulls_in_flight=in_flight, baseline=baseline, n_finalists=n_finalists
+        )

@@ -14,7 +14,6 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._protocol import Believes
 from sklearn_halving.policies._types import Belief, Pull
-from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -179,7 +178,7 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
     """Return the probability that each row is the best of those that are compared.
 
     Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
-    during the search must have enough fits.
+    during the search need as many scores as the winner.
     """
     index, scores = np.arange(len(rows)), split_scores(results, f"test_{run.metric}")
     if run.plan.has_rungs:
@@ -189,7 +188,8 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
         index = index[first_of_each(results["params"][row] for row in index)]
         index = index[:0] if len(index) == 1 else index  # it is not the best of all for certain
     elif run.plan.makes_candidates:
-        index = np.flatnonzero(has_enough_splits((~np.isnan(scores)).sum(axis=1)))
+        n_scores = (~np.isnan(scores)).sum(axis=1)
+        index = np.flatnonzero(n_scores >= min(n_scores[rows.arm == run.best_arm], default=0))
     mean = np.full(len(rows), np.nan)
     mean[index] = results[f"mean_test_{run.metric}"][index]
     probability = probability_best(mean, scores, rows.level, overlap)
