@@ -314,9 +314,7 @@ class AdaptiveSearchCV(BaseSearch):
             )
         in_flight = self.fits_in_flight
         if in_flight is None:
-            in_flight = max(1, min(n_fits // N_FINALISTS = 3
-"""A callable ``refit`` has the choice between at most this number of candidates on all splits."""
-FITS_PER_FLIGHT, MOST_IN_FLIGHT))
+            in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
         return BudgetedRace(
             n_fits, pulls_in_flight=in_flight, baseline=baseline, n_finalists=n_finalists
         )
