@@ -50,8 +50,8 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
 
     They have a score for every metric and the largest resource, and were not eliminated before
     the last stage. If the number of splits is fixed, they have as many scores as any of these
-    rows. Otherwise, they have as many as the winner, or `FITS_OF_GRID_SEARCH` if all candidates are
-    known from the start. A condition that no row meets is skipped.
+    rows. Otherwise, they have as many as the winner; if all candidates are known from the start,
+    `FITS_OF_GRID_SEARCH` are enough. A condition that no row meets is skipped.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = numbers_of_scores(results, metrics[0])
