@@ -3,7 +3,8 @@ Stopping and resuming a search
 ==============================
 
 With ``checkpoint``, every completed fit is written to a file. A search that was stopped resumes
-from this file. Here, its time budget stops it; Ctrl-C or a crash would have the same effect. No fit is repeated, and the result is the same as for an uninterrupted search.
+from this file. Here, its time budget stops it; Ctrl-C or a crash would have the same effect. No
+fit is repeated, and the result is the same as for an uninterrupted search.
 """
 
 import json
@@ -76,8 +77,8 @@ print(f"fits in all: {longer.n_fits_}; mean score {search.best_score_:.4f} befor
 print(f"{longer.best_score_:.4f} now")
 
 # %%
-# The history shows the fits of both evenings. Each has the time at which it was made, so the longest
-# pause is between the two evenings.
+# The history shows the fits of both evenings. Each has the time at which it was made, so the
+# longest pause is between the two evenings.
 HistoryDisplay.from_estimator(search)
 history = search.history_.sort_values("started")
 pauses = (history["started"] - history["ended"].shift()).fillna(0)
