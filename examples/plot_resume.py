@@ -2,9 +2,9 @@
 Stopping and resuming a search
 ==============================
 
-With ``checkpoint``, every completed fit is written to a file. A search that is stopped resumes
-from this file. In this example it is stopped by its time budget; Ctrl-C or a crash have the same
-effect. No fit is repeated, and the result is the same as for an uninterrupted search.
+With ``checkpoint``, every completed fit is written to a file. A search that was stopped resumes
+from this file. Here, its time budget stops it; Ctrl-C or a crash would have the same effect. No
+fit is repeated, and the result is the same as for an uninterrupted search.
 """
 
 import json
@@ -19,12 +19,13 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from sklearn_halving import AdaptiveSearchCV
+from sklearn_halving.plotting import HistoryDisplay
 
 X, y = load_digits(return_X_y=True)
 space = {"C": loguniform(1e-2, 1e4), "gamma": loguniform(1e-6, 1e1)}
 folder = tempfile.TemporaryDirectory()
 journal = Path(folder.name) / "digits.jsonl"
-# ``n_fits`` plans the search, also if there is a time budget. The result does not depend on how
+# ``n_fits`` plans the search, even if there is a time budget. The result does not depend on how
 # often the search is stopped.
 search = AdaptiveSearchCV(SVC(), space, n_fits=60, random_state=0, checkpoint=journal)
 
@@ -76,7 +77,9 @@ print(f"fits in all: {longer.n_fits_}; mean score {search.best_score_:.4f} befor
 print(f"{longer.best_score_:.4f} now")
 
 # %%
-# The times are those measured when each fit was made. The pause is between the two evenings.
+# The history shows the fits of both evenings. Each has the time at which it was made, so the
+# longest pause is between the two evenings.
+HistoryDisplay.from_estimator(search)
 history = search.history_.sort_values("started")
 pauses = (history["started"] - history["ended"].shift()).fillna(0)
 print(f"the longest time between two fits: {pauses.max():.2f} s, after {pauses.argmax()} fits")

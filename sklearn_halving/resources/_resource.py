@@ -28,7 +28,7 @@ _CROSS_FITTED = {
 
 
 def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
-    """Raise a ValueError if the resource is also a searched parameter."""
+    """Raise a ValueError if the search also varies the resource."""
     if parameter in searched:
         raise ValueError(
             f"Cannot use parameter {parameter!r} as the resource since it is part of the searched "
@@ -247,10 +247,10 @@ class Resource(Protocol):
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn_halving.resources import Iterations, Resource
+    >>> from sklearn_halving.resources import Iterations
     >>> trees = Iterations("n_estimators")
-    >>> isinstance(trees, Resource), trees.can_continue(RandomForestClassifier())
-    (True, True)
+    >>> trees.can_continue(RandomForestClassifier())
+    True
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0)
     >>> forest = trees.train(forest, X, y, level=3, previous_level=0, fit_params={})
@@ -302,7 +302,7 @@ class Resource(Protocol):
         return {}
 
     def rescaled(self, estimator: Estimator, level: int, max_level: int) -> Params:
-        """Return the parameters that change with the level; by default, those of ``rescale``.
+        """Return the parameters that change with the level; by default, all in ``rescale``.
 
         ``estimator`` is unfitted and has the parameters of a candidate, which are meant for
         ``max_level``. The refit of the winner may have a larger level.
@@ -310,7 +310,7 @@ class Resource(Protocol):
         if not self.rescale:
             return {}
         own, amounts = estimator.get_params(), (self.to_amount(level), self.to_amount(max_level))
-        # A parameter that the candidate does not have belongs to others and is left out.
+        # A parameter that the candidate lacks belongs to others and is skipped.
         params = {name: own[name] for name in self.rescale if name in own}
         for name, value in params.items() if amounts[0] != amounts[1] else ():
             rule = self.rescale[name]

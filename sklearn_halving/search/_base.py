@@ -108,7 +108,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         ------
         ValueError
             Before any fit: if the arguments are not consistent, or if ``checkpoint`` or the fits
-            of a ``warm_start`` are those of other data or of another estimator, scorer or seed,
+            of a ``warm_start`` belong to other data or to another estimator, scorer or seed,
             or if the file is in use or damaged. After the fits: if every fit failed, or if no
             candidate has a score with the largest resource.
         ConnectionError
@@ -175,7 +175,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         measure : bool, default=False
             If True, the first candidate is fitted in full on the first split, as `fit` would, and
             the plan has a column ``seconds``, and with a ``time_budget`` the number of full fits
-            that it can hold, if all take as long. These are estimates.
+            that it can hold, if all take the same time. These are estimates.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``bracket`` (the paper's s) and ``rung``, or ``stage``, and ``loop`` if there are
               several loops of brackets;
             - ``n_candidates`` of each rung, or the most that may be tried if candidates are
-              created during the search. Those of a later rung are the best of the rung before,
+              created during the search. A later rung has the best candidates of the rung before,
               so the first rungs of all brackets together have all candidates of the search;
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
@@ -200,8 +200,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               False, all of these fits are made, unless candidates have no score because fits
               failed.
 
-            The sums of fits and costs are those of the whole search. If loops of brackets are
-            played until the ``time_budget`` is over, they are those of one loop.
+            The fits and costs add up to the whole search. If loops of brackets are
+            played until the ``time_budget`` is used up, they add up to one loop.
 
         Raises
         ------
@@ -354,8 +354,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
         >>> search = HyperbandSearchCV(tree, grid, n_candidates=4, cv=3, random_state=0)
         >>> history = search.fit(X, y).history_
-        >>> len(history) == search.n_fits_, set(history["outcome"])
-        (True, {'ok'})
+        >>> history[["candidate", "n_resources", "split", "n_train", "outcome"]].head(3)
+           candidate  n_resources  split  n_train outcome
+        0          0          118      0      118      ok
+        1          1          118      0      118      ok
+        2          2          118      0      118      ok
         """
         if not hasattr(self, "_record"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
@@ -384,10 +387,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``candidate`` and ``rank``; candidates with full fits rank first;
             - the metric that guided the search (``score`` if there is one metric) and its
               ``standard_error``;
-            - ``n_fits`` of the candidate in all, the ``n_resources`` of the score, if there is a
-              resource, and the ``seconds`` of all its fits;
+            - ``n_fits``, all fits of the candidate; the ``n_resources`` of the score, if there is
+              a resource, and the ``seconds`` of all its fits;
             - ``status``: ``"chosen"``, where the candidate was dropped, how far it got if the
-              search ended before, or how its fits failed;
+              search ended early, or how its fits failed;
             - the parameters in which candidates differ, and ``params`` with all of them.
 
         Raises
@@ -477,7 +480,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     @property
     def _keeps_fits(self) -> bool:
-        """Whether a further call of `fit` goes on with the fits of this one."""
+        """Whether the next call of `fit` reuses the fits of this one."""
         return self.checkpoint is not None or self.warm_start
 
     def _save_results(self, run: Run, error: BaseException) -> None:
@@ -510,7 +513,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             self._results = make_results(run, self._record)
-        hidden = STATISTICS if run.plan.has_rungs else ()  # the columns are those of GridSearchCV
+        hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
         if hasattr(self, "n_fits"):
@@ -567,7 +570,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return
         task, inputs, rows = run.task, run.setup.inputs, self._results.rows
         arm, level = (int(column[self.best_index_]) for column in (rows.arm, rows.level))
-        if run.stopped_by != "policy":  # before a fit with all of the resource, perhaps
+        if run.stopped_by != "policy":  # perhaps before any full fit
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.

@@ -110,7 +110,7 @@ class SharedParameters:
     multimetric_: bool
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Name the right parameter, or the right search, if one is passed that a search lacks."""
+        """Let the constructor point to the right name or search for an unknown parameter."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             _with_parameters[cls.__name__] = [*signature(cls).parameters]
@@ -127,11 +127,11 @@ class SharedParameters:
 
 
 _with_parameters: dict[str, list[str]] = {}
-"""The names of the searches with those of their parameters."""
+"""The names of each search's parameters, by the name of the search."""
 
 
 def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says which name or which search has a parameter that it lacks."""
+    """Return a constructor that points to the right name or search for an unknown parameter."""
 
     @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
     def checked(self: object, *args: object, **params: object) -> None:
@@ -198,7 +198,7 @@ class Seeds:
         rng = check_random_state(random_state)
         # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
         entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4).tolist()
-        keys = (), (2**31 - 2,), (2**31 - 3,)  # not those of splits
+        keys = (), (2**31 - 2,), (2**31 - 3,)  # splits have other keys
         return cls(rng, *(np.random.SeedSequence(entropy, spawn_key=key) for key in keys))
 
 

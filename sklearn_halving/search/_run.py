@@ -38,7 +38,7 @@ from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCa
 from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 
 N_SILENT = 3
-"""A warning says at once if so many fits, of several candidates, failed or were not scored."""
+"""Warn during the search after this many failures, if several candidates failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 RESUME = "Call fit again to go on. Finished fits are not made again."
@@ -53,7 +53,7 @@ class RunLog(PullLog):
     stage : Callable[[Pull], int] or None
         Function that returns the stage of a pull; None if the policy has no stages.
     works : bool
-        Whether a fit has a score, or it was said that none has.
+        Whether a fit has a score, or the warning was given.
     failing : set[int]
         The candidates with fits before one has a score.
     """
@@ -72,7 +72,7 @@ class RunLog(PullLog):
         self.works |= error is None
         self.failing.add(outcome.pull.arm)
         if error and not self.works and len(self.outcomes) >= N_SILENT and len(self.failing) > 1:
-            self.works = True  # it is said once
+            self.works = True  # warn only once
             warn_user(
                 f"All {len(self.outcomes)} fits so far have failed or could not be scored, the "
                 f"last one with {raised(error)}. The search goes on; Ctrl-C ends it.",
@@ -91,7 +91,7 @@ class Run:
     candidates : LazyCandidates
         The candidates, some of which may be created during the search.
     source : Source or None
-        What creates candidates during the search, if something does.
+        What creates candidates during the search, if any are.
     task : EvaluationTask
         The task of the workers.
     deadline : float
@@ -109,7 +109,7 @@ class Run:
     known : KnownFits or None
         The fits that are not made again, if there is a checkpoint or a warm start.
     known_first : list of pairs of Pull and FitKey
-        What a policy that plans by time is told of them at the start.
+        The known fits that a policy that plans by time is told at the start.
     """
 
     setup: Setup
@@ -180,7 +180,7 @@ class Run:
         return last
 
     def stopped_message(self) -> str:
-        """Return what a search did before it was stopped, and what it did not do."""
+        """Return the message of a search that was stopped: what it did, and how to resume it."""
         fits = counted(len(self.outcomes), "fit")
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
         way_out = "" if self.known is None else f" {RESUME}"

@@ -13,7 +13,7 @@ from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving.spaces._tables import SPACES, loguniform_int
 
 ROWS_PER_NEIGHBOUR = 10
-"""The data have at least this many rows for each neighbour: fits with part of them need some."""
+"""Minimum number of rows for each neighbour, so that fits on part of the rows work, too."""
 
 
 @overload
@@ -33,7 +33,7 @@ def space_for(
     ----------
     estimator : estimator object
         An estimator of one of the families on the page about search spaces, a `Pipeline` that ends
-        with one, or a `TransformedTargetRegressor` of one. Steps before the last are left alone.
+        with one, or a `TransformedTargetRegressor` of one. Earlier steps keep their parameters.
     X, y : array-like, default=None
         The data. If X is given, the bounds of ``n_neighbors`` suit its number of rows.
     models : list of estimator objects or None, default=None

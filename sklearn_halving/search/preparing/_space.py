@@ -66,7 +66,7 @@ class SearchSpace:
     is_grid : bool
         Whether all values are lists.
     has_own : bool
-        Whether the first initial candidate is the estimator as it is.
+        Whether the first initial candidate is the unmodified estimator.
     """
 
     has_own = False
@@ -199,7 +199,7 @@ def _check_lists(param_distributions: object) -> None:
 
 
 def _scipy_form(values: Any) -> str | None:
-    """Return SciPy's distribution for a range in the form of another library; None if not one."""
+    """Return SciPy's distribution for a range of another library; None if it is not one."""
     if isinstance(values, tuple) and len(values) == 3 and "uniform" in str(values[2]):
         low, high, is_log = values[0], values[1], "log" in values[2]
     elif type(values) is tuple and [*map(type, values)] == [float] * 2 and values[0] < values[1]:
@@ -342,10 +342,10 @@ def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
 
 
 def own_candidate(estimator: Estimator, space: SearchSpace) -> Params:
-    """Return the estimator as it is as a candidate.
+    """Return the unmodified estimator as a candidate.
 
-    If a dict of the space contains it, the parameters are those of the dict. Otherwise they are
-    the estimator's values of all parameters of the space, as far as it has them.
+    If a dict of the space contains it, it has the parameters of this dict. Otherwise, it has all
+    parameters of the space that the estimator has.
     """
     return _completed({}, estimator, space)
 

@@ -20,7 +20,7 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.search._run import RESUME
 
 FEW_FULL_FITS = 3
-"""A budget that is not enough to fit this many candidates in full is worth a warning."""
+"""Warn if the budget cannot fit this many candidates in full."""
 ENOUGH_FULL_FITS = 10
 """Number of full fits that a budget should have."""
 MAX_ERRORS = 5
@@ -111,7 +111,7 @@ def _missing_class(task: EvaluationTask, repetition: int) -> str:
 
 
 def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
-    """Return an entry for each kind of error: those of the same type and message."""
+    """Return an entry for each kind of error, which is a type and a message."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
         by_kind[raised(_error_of(outcome))].append(outcome)

@@ -23,7 +23,7 @@ from sklearn_halving.search.watching._callbacks import CallbackTree
 
 N_LINES = 10
 """Number of lines of a search that has none for rungs, if its number of fits or time is known. If
-not, there is a line after this many fits, after twice as many, and so on."""
+not, there is a line after this many fits, then each time the number doubles."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Progress(PullObserver):
     callbacks : CallbackTree
         The callbacks.
     verbose : int
-        Lines are written from 1 on. None are while known fits are read.
+        Lines are written from 1 on, but not while known fits are read.
 
     Attributes
     ----------
