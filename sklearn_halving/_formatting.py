@@ -63,11 +63,13 @@ def seconds_text(seconds: float) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return the text without memory addresses, which differ between processes.
+    """Return the text of objects without memory addresses, which differ between processes.
 
     A function is replaced by its name, and an object with the default `repr` by the name of its
-    class, such as ``<Scorer>``.
+    class, such as ``<Scorer>``. Numbers of NumPy look as those of Python.
     """
+    text = re.sub(r"\bnp\.(?:\w*\d+|str_|longdouble)\(([^()]*)\)", r"\1", text)
+    text = re.sub(r"\bnp\.(True|False)_", r"\1", text)
     text = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", text)
     text = re.sub(r"<(?:[\w<>]+\.)*(\w+) object at 0x[0-9a-fA-F]+>", r"<\1>", text)
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
