@@ -328,6 +328,31 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             del self._progress
         return progress
 
+    def score(self, X: object, y: object = None, **params: object) -> float:
+        """Return the score of the best estimator, as `GridSearchCV.score` does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to score on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target; None for unsupervised learning.
+        **params : dict of str to object
+            Parameters for the scorer.
+
+        Returns
+        -------
+        score : float
+            The score by ``scoring``; of several metrics, by the one that ``refit`` names.
+        """
+        if callable(self.refit) and getattr(self, "multimetric_", False):
+            raise ValueError(
+                "score needs one metric, but refit is a callable and there are several. Set refit "
+                "to the name of one, or call scorer_ with best_estimator_."
+            )
+        score: float = super().score(X, y, **params)
+        return score
+
     def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
         """Raise if a parameter is wrong. A misspelled scorer gets a guess, not a list of all."""
         check_scorer_names(self.scoring)

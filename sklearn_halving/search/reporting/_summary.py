@@ -14,6 +14,7 @@ import numpy as np
 from sklearn_halving._formatting import (
     counted,
     number_text,
+    object_text,
     parameter_columns,
     raised,
     score_text,
@@ -119,7 +120,7 @@ class Summarizer:
         best = best.loc[:, best.columns.isin(FIGURES)]
         return Summary(
             search=type(self.search).__name__,
-            estimator=without_addresses(repr(self.search.estimator)),
+            estimator=object_text(self.search.estimator),
             metric=self.results.metric,
             searched=self._searched(),
             spent=self._spent(),

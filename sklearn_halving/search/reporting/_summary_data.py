@@ -13,11 +13,12 @@ from sklearn_halving._formatting import (
     aligned,
     counted,
     number_text,
+    object_text,
     parameter_columns,
+    printable,
     score_text,
     seconds_text,
     shortened,
-    without_addresses,
 )
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class Summary:
         )
         n_leaders = max(1, N_LINES - 2 - len(above) - len(below))
         lines = [title, *above, *self._table(min(n_leaders, N_LEADERS)), *below]
-        return "\n".join(line.rstrip() for line in lines)
+        return printable("\n".join(line.rstrip() for line in lines))
 
     __repr__ = __str__
 
@@ -268,4 +269,4 @@ def _plain(value: Any) -> Any:
         return None if isnan(value) else str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return without_addresses(repr(value))
+    return object_text(value)
