@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import signature
@@ -18,6 +19,8 @@ from sklearn_halving._typing import Estimator, Params
 
 MOST_NAMES = 10
 """Number of names that a message lists."""
+NAMES = ("n_samples", "partial_fit", "fit_time")
+"""Resources that are no parameters."""
 
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
@@ -45,7 +48,7 @@ def check_parameter(parameter: str, estimator: Estimator, searched: frozenset[st
     if parameter not in valid and not is_replaced(parameter, searched):
         raise ValueError(
             f"resource={parameter!r} must be a parameter of {type(estimator).__name__}."
-            f"{suggestion(parameter, valid)} Its parameters are {listed(valid)}."
+            f"{suggestion(parameter, [*NAMES, *valid])} Its parameters are {listed(valid)}."
         )
 
 
@@ -68,10 +71,15 @@ def number_of(value: object) -> float | None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the known names closest to ``name``, or an empty string."""
-    known = list(known)
-    prefixed = [one for one in known if one.endswith(f"__{name}")]
-    close = prefixed[:3] or get_close_matches(name, known, n=3)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    prefix, leaf = name.rpartition("__")[0], leaf_of(name).lower()
+    leaves = defaultdict[str, list[str]](list)
+    for one in known:
+        leaves[leaf_of(one).lower()].append(one)
+    near = get_close_matches(leaf, leaves, n=1 if leaf in leaves else 3)
+    close = [one for each in near for one in leaves[each]]
+    of_same = [one for one in close if one.rpartition("__")[0] == prefix]
+    shown = (of_same or close)[:3]
+    return f" Did you mean {' or '.join(map(repr, shown))}?" if shown else ""
 
 
 def listed(names: Iterable[str]) -> str:

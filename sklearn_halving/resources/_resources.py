@@ -29,6 +29,7 @@ from sklearn_halving.resources._boosters import (
     boosting_library,
 )
 from sklearn_halving.resources._resource import (
+    NAMES,
     ContinuedResource,
     LevelRange,
     Rescale,
@@ -544,7 +545,7 @@ def _count_of(estimator: Estimator) -> str | None:
     return next((prefix + x for x in _COUNTS if way_to_continue(step, x) != "refit"), None)
 
 
-_BY_NAME = {"n_samples": TrainingSize, "partial_fit": PartialFit, "fit_time": FitTime}
+_BY_NAME = dict(zip(NAMES, (TrainingSize, PartialFit, FitTime), strict=True))
 
 
 def resolve_resource(resource: object, estimator: Estimator) -> Resource:

@@ -61,7 +61,8 @@ from sklearn_halving.search.preparing._plan import (
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
-from sklearn_halving.search.reporting._summary import Summary, search_html
+from sklearn_halving.search.reporting._summary import Summarizer, search_html
+from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
@@ -327,6 +328,31 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             del self._progress
         return progress
 
+    def score(self, X: object, y: object = None, **params: object) -> float:
+        """Return the score of the best estimator, as `GridSearchCV.score` does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to score on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target; None for unsupervised learning.
+        **params : dict of str to object
+            Parameters for the scorer.
+
+        Returns
+        -------
+        score : float
+            The score by ``scoring``; of several metrics, by the one that ``refit`` names.
+        """
+        if callable(self.refit) and getattr(self, "multimetric_", False):
+            raise ValueError(
+                "score needs one metric, but refit is a callable and there are several. Set refit "
+                "to the name of one, or call scorer_ with best_estimator_."
+            )
+        score: float = super().score(X, y, **params)
+        return score
+
     def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
         """Raise if a parameter is wrong. A misspelled scorer gets a guess, not a list of all."""
         check_scorer_names(self.scoring)
@@ -415,17 +441,22 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         row = getattr(self, "best_index_", None)
         return make_leaderboard(self._results, row)
 
-    def summary(self) -> str:
-        """Return a summary of the search and its results as plain text.
+    def summary(self) -> Summary:
+        """Return a summary of the search and its results, to print or for programs.
 
         Returns
         -------
-        summary : str
-            At most twelve lines of at most 88 characters: what was searched; what was spent; your
-            estimator as it is against the winner, on common splits, if it is a candidate; why the
-            search ended; if candidates were created in it, when the best was found and what the
-            last half gained; the best candidates; failed fits; and advice on the ranges. Except
-            for the times, the text is the same for the same search.
+        summary : object
+            Its text has about twelve lines: what was searched; what was spent; your estimator as
+            it is against the winner, on common splits, if it is a candidate; why the search
+            ended; if candidates were created in it, when the best was found and what the last
+            half gained; the best candidates; failed fits; and advice on the ranges. Except for
+            the times, the text is the same for the same search.
+
+            Each line is also an attribute with its figures, such as ``summary.gained.gain``,
+            ``summary.spent.seconds`` and ``summary.failures.n_fits``. ``summary.to_dict()``
+            returns all of them as dicts, lists and numbers, for ``json.dumps`` and, one row for
+            a search, ``pd.json_normalize``.
 
         Raises
         ------
@@ -439,14 +470,17 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> from sklearn_halving import VarianceHalvingSearchCV
         >>> logistic = LogisticRegression(max_iter=1000)
         >>> search = VarianceHalvingSearchCV(logistic, {"C": [0.1, 1, 10]}, random_state=0)
-        >>> print(search.fit(*load_iris(return_X_y=True)).summary())  # doctest: +ELLIPSIS
+        >>> summary = search.fit(*load_iris(return_X_y=True)).summary()
+        >>> print(summary)  # doctest: +ELLIPSIS
         VarianceHalvingSearchCV of LogisticRegression(max_iter=1000)
           searched   3 candidates
           spent      15 fits; ...
           ...
+        >>> summary.spent.n_fits, summary.best[0]["params"]
+        (15, {'C': 1})
         """
         self._require_results()
-        return Summary(self, self._results, self.leaderboard()).text
+        return Summarizer(self, self._results, self.leaderboard()).summary()
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""
@@ -459,7 +493,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:
-            return search_html(diagram, self.summary(), self.leaderboard())
+            return search_html(diagram, str(self.summary()), self.leaderboard())
         except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
             return diagram
 

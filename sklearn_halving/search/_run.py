@@ -184,9 +184,12 @@ class Run:
         fits = counted(len(self.outcomes), "fit")
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
         way_out = "" if self.known is None else f" {RESUME}"
+        choice = "None of them has a score, so none is chosen."
+        if not all(np.isnan(self.reward(outcome)) for outcome in self.outcomes):
+            choice = "The best of those with a score is chosen."
         return (
-            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. The best of "
-            f"those with a score is chosen.{way_out}"
+            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. "
+            f"{choice}{way_out}"
         )
 
     @cached_property

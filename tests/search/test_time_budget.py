@@ -52,7 +52,7 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
     assert search.best_estimator_.n_rows_ == N
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
     assert search.n_fits_ > 20
-    assert "stopped: time_budget='2s'" in search.summary()
+    assert "stopped: time_budget='2s'" in str(search.summary())
     board = search.leaderboard()
     screened = board["n_resources"] < board["n_resources"].max()
     assert board["status"][screened].str.fullmatch("(dropped at|reached) n_samples=200").all()
@@ -157,7 +157,7 @@ def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left()
     assert search.best_params_ == {"value": 0.9}
     full = search.history_.query("n_resources == 720")
     assert full.groupby("candidate").size().tolist() == [5] * 5  # with the own model
-    assert "stopped: all candidates were tried" in search.summary()
+    assert "stopped: all candidates were tried" in str(search.summary())
 
 
 def test_n_candidates_limits_the_search():

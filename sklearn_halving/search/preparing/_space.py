@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import cycle, islice
 from math import prod
 from typing import Any
@@ -20,7 +19,7 @@ from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._resource import listed
+from sklearn_halving.resources._resource import listed, suggestion
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import (
     MAX_CHOICES,
@@ -185,13 +184,12 @@ def _check_lists(param_distributions: object) -> None:
                     f"The names in param_distributions must be text; got {name!r}."
                 )
             form = None if hasattr(values, "rvs") else _scipy_form(values)
-            looks = (
-                f"{name}={values!r} in param_distributions looks like a range of another library"
-            )
-            if form is not None and isinstance(values, tuple) and len(values) == 2:
-                warn_user(f"{looks}, but is two values. Use scipy.stats.{form}, or a list of two.")
-            elif form is not None:
-                raise InvalidParameterError(f"{looks}. Use scipy.stats.{form}.")
+            if form is not None:
+                text = f"{name}={values!r} in param_distributions looks like a range of another"
+                if not isinstance(values, tuple) or len(values) != 2:
+                    raise InvalidParameterError(f"{text} library. Use scipy.stats.{form}.")
+                use = f"Use scipy.stats.{form}, or a list of two."
+                warn_user(f"{text} library, but is two values. {use}")
             if not hasattr(values, "rvs"):
                 # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
                 # only if all values are lists.
@@ -365,15 +363,11 @@ def estimator_with(estimator: Estimator, params: Params, message: str) -> Estima
         with suppress(ValueError):
             unfitted.set_params(**objects)  # may have other parameters than what it replaces
         valid = unfitted.get_params()
-        if own.keys() <= valid.keys():
-            raise
+        if own.keys() <= valid.keys() or "nvalid parameter" not in str(error):
+            raise  # it says more
         name = min(own.keys() - valid.keys())
-        last = name.rpartition("__")[2]
-        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
-        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        text = message.format(name=name, estimator=unfitted)
-        raise ValueError(f"{text}{hint} Valid parameters are: {listed(valid)}.") from error
+        text = message.format(name=name, estimator=unfitted) + suggestion(name, valid)
+        raise ValueError(f"{text} Valid parameters are: {listed(valid)}.") from error
     return changed
 
 

@@ -288,8 +288,8 @@ class Progress(PullObserver):
             best += f"{score_text(report.best_score)} on {counted(report.best_n_splits, 'split')}"
             best += resource_text(self.run.task.resource, report.best_resources)
         times = f"{seconds_text(report.seconds)} elapsed"
-        if report.seconds_left:
-            times += f", about {seconds_text(max(1.0, report.seconds_left))} left"
+        if report.seconds_left is not None and report.seconds_left >= 1:
+            times += f", about {seconds_text(report.seconds_left)} left"
         self._write(f"{text}{fits}{tried}; {best}; {times}")
 
     def write_end(self, search: Any) -> None:

@@ -71,7 +71,7 @@ def test_an_error_with_half_a_character_does_not_break_the_tables():
     search = HyperbandSearchCV(Unprintable(), {"value": [0.2, 0.9]}, cv=2, random_state=0)
     history = search.fit(*numbered(60)).history_
     assert history["error"].dropna().str.endswith("ValueError: \\ud800\n").all()
-    assert r"ValueError: \ud800" in search.summary().encode().decode()
+    assert r"ValueError: \ud800" in str(search.summary()).encode().decode()
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
@@ -105,7 +105,7 @@ def test_errors_of_several_lines_keep_their_type_and_count_as_different():
     with pytest.raises(ValueError, match="All the 4 fits failed") as caught:
         search.fit(*numbered(60))
     assert str(caught.value).count("2 fits failed with the following error") == 2
-    (line,) = [line for line in search.summary().splitlines() if "ArithmeticError" in line]
+    (line,) = [line for line in str(search.summary()).splitlines() if "ArithmeticError" in line]
     assert "4 fits, 2 errors such as ArithmeticError: cannot fit with False: 'Tra" in line
 
 

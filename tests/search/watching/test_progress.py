@@ -9,6 +9,7 @@ from joblib import parallel_backend
 from scipy.stats import uniform
 from sklearn.base import clone
 
+from doubles import Known as Slow
 from search.common import SEARCHES, Known, Noisy, data, numbered, parametrize_searches, small
 from sklearn_halving import AdaptiveSearchCV, BayesGapSearchCV, HyperbandSearchCV
 
@@ -87,7 +88,8 @@ def test_lines_do_not_change_the_search(search_class, capsys):
 
 
 def test_the_time_left_is_not_estimated_from_fits_on_few_rows_alone(capsys):
-    small(HyperbandSearchCV, Known(), KNOWN, verbose=1).fit(*data())
+    slow, space = Slow(seconds=0.2), {"quality": KNOWN["value"]}
+    small(HyperbandSearchCV, slow, space, verbose=1).fit(*data())
     lines = [line for line in capsys.readouterr().out.splitlines() if "bracket 1, rung" in line]
     assert ["left" in line for line in lines] == [False, True]
 
