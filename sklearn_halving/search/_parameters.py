@@ -53,7 +53,6 @@ class SharedParameters:
 
     # What has no constraint here is checked where it is read.
     _parameter_constraints: ClassVar[dict[str, object]] = BaseSearchCV._parameter_constraints | {
-        "initial_candidates": [list, tuple, None],
         "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
@@ -236,6 +235,9 @@ def check_inputs(
     search: BaseSearchCV, X: object, y: object, params: Params, random_state: t.RandomState | None
 ) -> Inputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
+    if isinstance(search.estimator, type):
+        name = search.estimator.__name__
+        raise TypeError(f"estimator must be an instance, {name}(), not the class {name}.")
     scorers, refit_metric = scorers_of(search)
     is_single = search.scoring is None or isinstance(search.scoring, str)
     # The name of another metric is ignored, as by GridSearchCV.

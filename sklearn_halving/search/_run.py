@@ -39,6 +39,8 @@ from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 
 N_SILENT = 3
 """Warn during the search after this many failures, if several candidates failed."""
+N_NEW = 10
+"""Warn, too, if one candidate has a score, and this number of others failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 RESUME = "Call fit again to go on. Finished fits are not made again."
@@ -52,16 +54,17 @@ class RunLog(PullLog):
     ----------
     stage : Callable[[Pull], int] or None
         Function that returns the stage of a pull; None if the policy has no stages.
-    works : bool
-        Whether a fit has a score, or the warning was given.
-    failing : set[int]
-        The candidates with fits before one has a score.
+    working, failing : set[int]
+        The candidates with a score, and those with a fit that failed or was not scored.
+    is_said : bool
+        Whether the warning was given.
     """
 
     stage: Callable[[Pull], int] | None = field(kw_only=True)
     stages: dict[Pull, int] = field(default_factory=dict)
-    works: bool = False
+    working: set[int] = field(default_factory=set)
     failing: set[int] = field(default_factory=set)
+    is_said: bool = False
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
@@ -69,13 +72,21 @@ class RunLog(PullLog):
         if self.stage is not None:
             self.stages[outcome.pull] = self.stage(outcome.pull)
         error = outcome.error or outcome.score_error
-        self.works |= error is None
-        self.failing.add(outcome.pull.arm)
-        if error and not self.works and len(self.outcomes) >= N_SILENT and len(self.failing) > 1:
-            self.works = True  # warn only once
+        (self.failing if error else self.working).add(outcome.pull.arm)
+        if error and not self.is_said and len(self.working) < 2:
+            self._report(error)
+
+    def _report(self, error: str) -> None:
+        """Warn if so many fits have failed that the others will, too."""
+        others, n_fits, but = self.failing - self.working, len(self.outcomes), ""
+        self.is_said = n_fits >= N_SILENT and len(others) > 1
+        if self.working:
+            self.is_said, but = len(others) >= N_NEW, f", but for candidate {min(self.working)},"
+            n_fits = sum(pull.arm in others for pull in self.outcomes)
+        if self.is_said:
             warn_user(
-                f"All {len(self.outcomes)} fits so far have failed or could not be scored, the "
-                f"last one with {raised(error)}. The search goes on; Ctrl-C ends it.",
+                f"All {n_fits} fits so far{but} have failed or could not be scored, the last one "
+                f"with {raised(error)}. The search goes on; Ctrl-C ends it.",
                 FitFailedWarning,
             )
 

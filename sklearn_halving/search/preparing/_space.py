@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle, islice
@@ -190,6 +191,11 @@ def _check_lists(param_distributions: object) -> None:
                     raise InvalidParameterError(f"{text} library. Use scipy.stats.{form}.")
                 use = f"Use scipy.stats.{form}, or a list of two."
                 warn_user(f"{text} library, but is two values. {use}")
+            if getattr(values, "numargs", 0):
+                raise InvalidParameterError(
+                    f"The distribution of {name} has no parameters. Write them in brackets, such "
+                    f"as scipy.stats.{values.name}({values.shapes})."
+                )
             if not hasattr(values, "rvs"):
                 # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
                 # only if all values are lists.
@@ -270,11 +276,19 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         # Slow to import: it loads the linear models of scikit-learn.
         from sklearn_halving.spaces import space_for
 
-        values = space_for(parameters.estimator, inputs.X, inputs.y)
+        estimator = clone(parameters.estimator)
+        with suppress(ValueError):  # it may have another name in the space
+            estimator.set_params(**resource.params_at(1))
+        values = space_for(estimator, inputs.X, inputs.y)
         values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
     space = SearchSpace(values)
     different: dict[str, Params] = {}
-    for place, params in enumerate(() if given is None else given):
+    if not isinstance(given, list | tuple | None):
+        raise InvalidParameterError(
+            "initial_candidates must be a list of dicts with parameter names and values, such as "
+            f"[{{'C': 1}}]; got a {type(given).__name__}. list(...) makes a Series a list."
+        )
+    for place, params in enumerate(given or ()):
         if not isinstance(params, Mapping):
             raise ValueError(
                 "initial_candidates must be a list of dicts with parameter names and values; got "
@@ -290,6 +304,7 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
     if different:
         space = space.starting_with(different.values())
     resource.check(parameters.estimator, space.names)
+    _check_aliases(parameters.estimator, space)
     _check_whole_numbers(parameters.estimator, space)
     size, wanted = space.size, parameters.n_candidates
     if size is not None and wanted is not None and size < wanted:
@@ -313,6 +328,27 @@ def _as_listed(name: str, value: object, space: SearchSpace) -> object:
         return next((v for v in numbers if v == value), value)
     wanted = value_digest(value)
     return next((v for values in lists for v in values if value_digest(v) == wanted), value)
+
+
+def _check_aliases(estimator: Estimator, space: SearchSpace) -> None:
+    """Raise if a searched parameter is also set under another name."""
+    if not {"catboost", "lightgbm", "xgboost"} & sys.modules.keys():
+        return
+    from sklearn_halving.spaces._aliases import rival_of
+
+    own = estimator.get_params()
+    for searched in space.distributions:
+        for name in searched:
+            path, separator, last = name.rpartition("__")
+            prefix, model = path + separator, own.get(path) if path else estimator
+            models = searched.get(path, [model])
+            for owner in () if hasattr(models, "rvs") else models:
+                same = {n.removeprefix(prefix) for n in searched if n.startswith(prefix)}
+                if other := rival_of(owner, last, same):
+                    raise ValueError(
+                        f"{name!r} in param_distributions and {prefix + other!r}, which is also "
+                        f"set, are two names of one parameter of {type(owner).__name__}. Use one."
+                    )
 
 
 def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Constant, Interrupting, Known, data, numbered, small
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving._formatting import raised
 
 
@@ -186,6 +186,20 @@ def test_a_search_in_which_all_fits_fail_says_so_after_the_first_few(search_clas
         assert re.match(rf"All [34] fits so far {words}", texts[0])
         assert len(Failing.n_said) < 9 or Failing.n_said[8] == 1
     assert texts or n_good
+
+
+@pytest.mark.parametrize("n_others", [9, 10])
+def test_a_search_in_which_only_the_first_candidate_works_says_so(n_others):
+    values = [{"value": [0.1 * (1 + k) for k in range(n_others)], "fails": [True]}]
+    search = AdaptiveSearchCV(Failing(), [{"fails": [False]}, *values], n_fits=60, cv=3)
+    Failing.n_said = []
+    with warnings.catch_warnings(record=True) as Failing.caught:
+        warnings.simplefilter("always")
+        search.fit(*data())
+    texts = [str(w.message) for w in Failing.caught if "fits so far" in str(w.message)]
+    assert len(texts) == (n_others == 10)
+    assert not texts or "so far, but for candidate 0, have failed" in texts[0]
+    assert not texts or Failing.n_said.index(1) < 60
 
 
 @pytest.mark.parametrize("has_checkpoint", [False, True])
