@@ -307,7 +307,7 @@ def _real_number(value: Any, scores: object, scorer: Scorer) -> float:
             "scoring must return a number that can be compared, or a dict with one for each "
             f"metric; got {scores!r}. (scorer={scorer})"
         )
-    return cast("float", value)
+    return float(value) if isinstance(value, np.floating) else cast("float", value)
 
 
 def write_line(line: str) -> None:

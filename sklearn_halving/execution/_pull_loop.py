@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving.execution._journal import FitKey
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import Job, Outcome, Result
