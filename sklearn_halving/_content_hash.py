@@ -36,12 +36,16 @@ STDLIB = get_paths()["stdlib"]
 PACKAGES = {"joblib", "numpy", "pandas", "scipy", "sklearn", "sklearn_halving"}
 """Never the user's own code, even if it is installed from a checkout."""
 OF_PYTHON = frozenset(
-    "__abstractmethods__ __annotations__ __dict__ __doc__ __firstlineno__ __module__ __qualname__"
-    " __slotnames__ __static_attributes__ __weakref__ _abc_impl".split()
+    {"__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__slotnames__"}
+    | {"__abstractmethods__", "__annotations__", "__static_attributes__", "__weakref__"}
+    | {"_abc_impl"}
 )
 """What Python itself writes into a class."""
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
+FUNCTIONS = (
+    types.FunctionType | types.MethodType | types.CodeType | staticmethod | classmethod | property
+)
 CACHES = WeakKeyDictionary | WeakValueDictionary | WeakSet
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
@@ -286,16 +290,8 @@ class _Hasher:
             self._tag("name", _full_name(value).encode())
             if isinstance(value, type):
                 self._find(value)
-        elif isinstance(value, types.FunctionType):
+        elif isinstance(value, FUNCTIONS):
             self._add_function(value)
-        elif isinstance(value, types.MethodType):
-            self._add_all([value.__func__, value.__self__])
-        elif isinstance(value, types.CodeType):
-            self._add_code(value)
-        elif isinstance(value, staticmethod | classmethod):
-            self.add(value.__func__)
-        elif isinstance(value, property):
-            self._add_all([value.fget, value.fset, value.fdel])
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
         elif value is np.random.mtrand._rand or value is random.random.__self__:
@@ -329,7 +325,20 @@ class _Hasher:
             is_dict = isinstance(part, dict)
             self.add({n: v for n, v in part.items() if n not in ignored} if is_dict else part)
 
-    def _add_function(self, function: types.FunctionType) -> None:
+    def _add_function(self, value: Any) -> None:
+        """Add a function, or what holds one or is a part of one."""
+        if isinstance(value, types.CodeType):
+            self._add_code(value)
+        elif isinstance(value, property):
+            self._add_all([value.fget, value.fset, value.fdel])
+        elif isinstance(value, types.MethodType):
+            self._add_all([value.__func__, value.__self__])
+        elif isinstance(value, staticmethod | classmethod):
+            self.add(value.__func__)
+        else:
+            self._add_plain_function(value)
+
+    def _add_plain_function(self, function: types.FunctionType) -> None:
         self._tag("name", _full_name(function).encode())
         cells = [_content_of(cell) for cell in function.__closure__ or ()]
         notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}

@@ -75,7 +75,7 @@ class CheckpointError(ValueError):
 
 
 class FitKey(NamedTuple):
-    """What decides the score of a fit within a search: digests of its candidate and of the rest."""
+    """What decides a score within a search: digests of the candidate and of the rest."""
 
     candidate: str
     fit: str
@@ -252,15 +252,15 @@ class FitStore:
         is_better = "WHERE ? OR json_extract(outcome, '$.limit') IS NOT NULL"
         try:
             self._connection.execute(
-                "INSERT INTO fits VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (search, candidate, fit)"
-                " DO UPDATE SET params = excluded.params, outcome = excluded.outcome, "
-                f"error = excluded.error, checksum = excluded.checksum {is_better}",
+                "INSERT INTO fits VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (search, candidate, fit) DO UPDATE SET params = excluded.params, "
+                f"outcome = excluded.outcome, error = excluded.error, checksum = excluded.checksum {is_better}",
                 (self._search, *row, _checksum(self._head, *row), outcome.limit is None),
             )
         except sqlite3.Error as problem:
             raise CheckpointError(
-                f"checkpoint={str(self.path)!r} cannot be written to: {problem}. It keeps the fits "
-                "so far: make room for it, and call fit again."
+                f"checkpoint={str(self.path)!r} cannot be written to: {problem}. It keeps the "
+                "fits so far: make room for it, and call fit again."
             ) from problem
         self.params[key.candidate] = params
         self.outcomes[key] = outcome
