@@ -98,9 +98,9 @@ def wait_for_fits(path, n_fits):
     n_found = 0
     while n_found < n_fits:
         time.sleep(0.01)
-        with suppress(sqlite3.OperationalError):  # there is no file yet
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-                n_found = connection.execute("SELECT count(*) FROM scores").fetchone()[0]
+        # At first, there is no file, or it is empty.
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as connection:
+            n_found = connection.execute("SELECT count(*) FROM scores").fetchone()[0]
 
 
 def search_despite_everything():

@@ -45,6 +45,10 @@ SCHEMA = (
     json_extract(outcome, '$.fit_seconds') + json_extract(outcome, '$.score_seconds') AS seconds,
     nullif(error, '') AS error FROM fits JOIN searches ON searches.id = search""",
 )
+APPEND = """INSERT INTO fits VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (search, candidate, fit)
+DO UPDATE SET params = excluded.params, outcome = excluded.outcome, error = excluded.error,
+checksum = excluded.checksum WHERE ? OR json_extract(outcome, '$.limit') IS NOT NULL"""
+"""A limit of time ends no fit that another search has made without one meanwhile."""
 DAMAGED = (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What reading a file may raise if its content is not what a search writes."""
 NEW_PATH = "Give checkpoint another path, or delete the file if it is not needed."
@@ -248,14 +252,9 @@ class FitStore:
             values[side] = _scores(values[side])
         error = raised(outcome.error or outcome.score_error or "").encode("utf-8", "replace")
         row = *key, _text(params), _text(values), error.decode()
-        # Another search that runs now may have made it without a limit of time.
-        is_better = "WHERE ? OR json_extract(outcome, '$.limit') IS NOT NULL"
         try:
             self._connection.execute(
-                "INSERT INTO fits VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (search, candidate, fit) DO UPDATE SET params = excluded.params, "
-                f"outcome = excluded.outcome, error = excluded.error, checksum = excluded.checksum {is_better}",
-                (self._search, *row, _checksum(self._head, *row), outcome.limit is None),
+                APPEND, (self._search, *row, _checksum(self._head, *row), outcome.limit is None)
             )
         except sqlite3.Error as problem:
             raise CheckpointError(
