@@ -116,7 +116,7 @@ def content_hash(*values: object, with_code: bool = False, is_kept: bool = False
     if not queue:
         return hasher.digest()
     hasher.add_unordered("code", {own.digest for own in _own_code(queue)})
-    digest = _at_first.setdefault(hasher.digest(), hasher.digest())
+    digest = _first(hasher.digest())
     if _n_running:
         _hashed.append((values, is_kept, digest))
     return digest
@@ -380,6 +380,11 @@ def _is_installed(file: str) -> bool:
     return is_package or file.startswith((STDLIB, "<frozen"))
 
 
+def _first(digest: str) -> str:
+    """Return the digest that what has this one now had when a search first read it."""
+    return _at_first.setdefault(digest, digest) if _n_running else _at_first.get(digest, digest)
+
+
 def _own_code(queue: list[object]) -> list[_Own]:
     """Return own functions and classes, and all own ones that they use."""
     found: dict[int, _Own] = {}
@@ -408,8 +413,7 @@ def _read(thing: object) -> _Own:
             digests.add(name)
     whole = _Hasher()
     whole.add(digests)
-    digest = _at_first.setdefault(whole.digest(), whole.digest())
-    own = _Own(thing, digest, parts, used)
+    own = _Own(thing, _first(whole.digest()), parts, used)
     if _n_running:
         _running[id(thing)] = own
     return own

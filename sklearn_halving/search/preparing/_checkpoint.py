@@ -36,6 +36,8 @@ CONFIGURATION = (
 )
 """Settings of scikit-learn that may change a score."""
 MAX_TEXT = 700
+OWN = "your own "
+"""At the start of the names of own code."""
 
 
 @contextmanager
@@ -104,10 +106,9 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
     for other in reversed(former):
         if other.fields["X"] != now.fields["X"] or (has_seed and other.seed != now.seed):
             continue
-        if (name := _only_difference(other, now)) is not None:
-            before, after = other.details.get(name), now.details.get(name)
-            texts = [text or "nothing" for text in (before, after)]
-            is_short = before != after and not any(_is_digest(text) for text in texts)
+        if name := _only_difference(other, now):
+            texts = [each.details.get(name, "nothing") for each in (other, now)]
+            is_short = name in {**other.details, **now.details} and "" not in map(_short, texts)
             values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
             warn_user(
                 "The checkpoint has fits of a search that differs from this one only in "
@@ -116,22 +117,30 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
             return
 
 
-def _only_difference(other: SearchRecord, now: SearchRecord) -> str | None:
-    """Return the name of the only thing in which two searches differ; None if there are more."""
+def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
+    """Return the name of the only thing in which two searches differ, or nothing.
+
+    All changes of own code are one thing.
+    """
     fields = [name for name in now.fields if other.fields.get(name) != now.fields[name]]
     names = other.details.keys() | now.details.keys()
-    details = [name for name in names if other.details.get(name) != now.details.get(name)]
+    changed = {name for name in names if other.details.get(name) != now.details.get(name)}
     # Of a step that is another one, the parameters do not count, and so on.
-    details = [n for n in details if not any(n.startswith((f"{d}__", f"{d}.")) for d in details)]
-    if "estimator" in details:
-        details = [name for name in details if name in now.fields]
-    others = [name for name in fields if not details or name not in ("estimator", "scoring")]
-    found = {*details, *others}
-    return found.pop() if len(found) == 1 else None
+    above = [f"{name}__" for name in changed]
+    changed = {name for name in changed if not name.startswith(tuple(above))}
+    if "estimator" in changed:
+        changed &= {"estimator", *now.fields}
+    code = sorted(name for name in changed if name.startswith(OWN))
+    changed -= set(code)
+    changed |= {f"{OWN}{', '.join(name.removeprefix(OWN) for name in code)}"} if code else set()
+    has_names = {"estimator", "scoring", "error_score"} if changed else set()
+    changed |= set(fields) - has_names
+    return changed.pop() if len(changed) == 1 else ""
 
 
-def _is_digest(text: str) -> bool:
-    return len(text) == 32 and text.isalnum()
+def _short(text: str) -> str:
+    """Return a text, or nothing for a digest."""
+    return "" if len(text) == 32 and text.isalnum() else text
 
 
 def _fields(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
@@ -157,8 +166,9 @@ def _details(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
     for name, value in {"estimator": estimator, **estimator.get_params()}.items():
         if name.rpartition("__")[2] not in OF_NO_MATTER and not _has_estimators(value):
             details[name] = type(value) if is_cloned(value) else value
+    code = code_parts(estimator, scoring, inputs.fit_params, inputs.score_params)
     texts = {name: _shown(value) for name, value in details.items()}
-    return code_parts(estimator, scoring, inputs.fit_params, inputs.score_params) | texts
+    return texts | {f"{OWN}{name}": text for name, text in code.items()}
 
 
 def _has_estimators(value: object) -> bool:
