@@ -1,6 +1,6 @@
 """The pull loop, which connects a policy with the execution of pulls.
 
-It asks the policy for pulls, submits them, writes the outcomes to the journal and tells them to
+It asks the policy for pulls, submits them, writes the outcomes to the store and tells them to
 the policy.
 """
 
@@ -20,8 +20,8 @@ from typing import Any, cast
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor

@@ -31,6 +31,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
+from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import one_blas_thread
@@ -48,7 +49,7 @@ from sklearn_halving.search._parameters import (
 )
 from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import make_source
-from sklearn_halving.search.preparing._checkpoint import known_fits, open_store, resumed_seed
+from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.preparing._plan import (
     Setup,
     add_costs,
@@ -108,10 +109,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         Raises
         ------
         ValueError
-            Before any fit: if the arguments are not consistent, or if ``checkpoint`` or the fits
-            of a ``warm_start`` belong to other data or to another estimator, scorer or seed,
-            or if the file is in use or damaged. After the fits: if every fit failed, or if no
-            candidate has a score with the largest resource.
+            Before any fit: if the arguments are not consistent, or if the file of ``checkpoint``
+            cannot be used. After the fits: if every fit failed, or if no candidate has a score
+            with the largest resource.
         ConnectionError
             If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.
@@ -134,15 +134,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         began = time.monotonic()
         seconds, limits = read_limits(self)
         with open_store(self) as store:
-            seed = resumed_seed(store, self.random_state)
-            inputs = check_inputs(self, X, y, params, seed)
+            inputs = check_inputs(self, X, y, params, self.random_state)
+            inputs = inputs if store is None else begin_search(self, store, inputs)
             callbacks = CallbackTree.begin(
                 self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
             )
             run = self._prepare(inputs)
             inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
             task = self._make_task(run, callbacks, seeds_all=store is not None)
-            known = None if store is None else known_fits(self, store, seed, task, limits)
+            known = None if store is None else KnownFits(task, store, limits)
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
             self._forget()
             with Interrupt() as interrupt:  # until the results are set

@@ -16,9 +16,9 @@ from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import PullLog
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._protocol import (

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from doubles import Known as Slow
 from search.common import SEARCHES, Known, Noisy, data, numbered, parametrize_searches, small
+from search.resuming import cut_after
 from sklearn_halving import AdaptiveSearchCV, BayesGapSearchCV, HyperbandSearchCV
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
@@ -131,8 +132,7 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     path = tmp_path / "journal"
     search = small(search_class, Known(), KNOWN, verbose=1, checkpoint=path)
     whole = lines_of(search, capsys)
-    records = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(records[: 1 + 7]))
+    cut_after(path, 7)
     resumed = lines_of(search, capsys)
     assert resumed[:2] == [whole[0], "7 fits of earlier searches can be used"]
     assert resumed[-1].replace(" (7 of them from earlier searches)", "") == whole[-1]
