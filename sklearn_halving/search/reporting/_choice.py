@@ -55,7 +55,7 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = numbers_of_scores(results, metrics[0])
-    if not run.plan.makes_candidates:  # of these, other fits had less of the resource
+    if not run.plan.makes_candidates:  # their other fits had less of the resource
         n_scores = n_scores if run.plan.has_rungs else results["n_fits"]
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
