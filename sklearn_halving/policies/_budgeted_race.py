@@ -330,7 +330,8 @@ class RaceGame:
             return ("all of the first fits failed",)
         if not self.costs.can_end(Pull(0, self.top, 0), 0.0):  # the budget is used up
             return ()
-        if self.n_created >= self.n_arms:
+        n_tried = len(self.failed.union(self.full, *self.doubtful.values()))
+        if n_tried == self.n_arms and not self._closing():
             return ("all candidates were tried",)
         if self._is_settled():
             return ("hundreds of candidates without a gain",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from sklearn_halving._formatting import (
     object_text,
     parameter_columns,
     raised,
-    score_text,
     without_addresses,
 )
 from sklearn_halving._typing import Params
@@ -25,6 +24,7 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
+from sklearn_halving.search.reporting._cv_results import NEGLIGIBLE
 from sklearn_halving.search.reporting._results import Results
 from sklearn_halving.search.reporting._summary_data import (
     N_LEADERS,
@@ -35,15 +35,21 @@ from sklearn_halving.search.reporting._summary_data import (
     Outlook,
     Searched,
     Spent,
+    Splits,
     Summary,
 )
 from sklearn_halving.splits import corrected_variance_of_mean
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
+ENOUGH_TO_COMPARE = 3
+"""Least number of common splits of the estimator as it is and the winner, if there are more."""
+ENOUGH_TO_CORRELATE = 8
+"""Least number of candidates for the correlation of two splits."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 FIGURES = ("candidate", "score", "standard_error", "n_fits", "n_resources", "params")
@@ -125,6 +131,7 @@ class Summarizer:
             searched=self._searched(),
             spent=self._spent(),
             gained=self._gained(),
+            splits=self._splits(),
             ended=self._ended(),
             outlook=self._outlook(),
             best=best.to_dict("records"),
@@ -172,7 +179,8 @@ class Summarizer:
         """
         results, board = self.results, self.leaderboard
         outcomes, plan = results.outcomes, results.plan
-        full = sorted({o.pull.arm for o in outcomes if o.pull.level == results.max_level})
+        scored = (o for o in outcomes if np.isfinite(self._score(o)))
+        full = sorted({o.pull.arm for o in scored if o.pull.level == results.max_level})
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
         if not has_more or not self._has_choice or board["candidate"][0] not in full:
@@ -192,50 +200,50 @@ class Summarizer:
         return Outlook(f"{text}; {part} gained {gained:.2g}", len(full), n_tried, gained)
 
     def _gained(self) -> Gained:
-        """Return the scores of the estimator as it is and of the choice, on common splits."""
-        own, metric, resource = self.results.own, self.results.metric, self.results.resource
-        chosen = self.leaderboard["candidate"][0]
+        """Compare the estimator as it is with the choice, on common splits with full fits."""
+        results, own = self.results, self.results.own
+        chosen = int(self.leaderboard["candidate"][0])
         if own is None or not self._has_choice:
-            return Gained(metric)
+            return Gained(results.metric)
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
-        for outcome in self.results.outcomes:
-            if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
-                scores[outcome.pull.arm][outcome.pull[1:]] = score
-        best = float(self.leaderboard[metric][0])
+        for outcome in results.outcomes:
+            if np.isfinite(score := self._score(outcome)):
+                scores.setdefault(outcome.pull.arm, {})[outcome.pull[1:]] = score
+        about = Gained(results.metric, float(self.leaderboard[results.metric][0]))
         if not scores[own]:
-            return Gained(metric, best)
+            return about
         if chosen == own:
-            return Gained(metric, best, yours=best, winner=best, gain=0.0)
-        common = scores[own].keys() & scores[chosen].keys()
-        level = max(key[0] for key in common or scores[own])
-        at = f" at {resource.name}={number_text(resource.to_amount(level))}"
-        at = at if level < self.results.max_level else ""
-        own_scores, all_scores = (
-            {key[1]: score for key, score in scores[arm].items() if key[0] == level}
-            for arm in (own, chosen)
-        )
-        if not common:
-            mine = float(np.mean(list(own_scores.values())))
-            return Gained(metric, best, yours=mine, n_splits=0, at=at)
-        keys = sorted(own_scores.keys() & all_scores.keys())
-        yours, winner = (np.array([of[key] for key in keys]) for of in (own_scores, all_scores))
-        variance = corrected_variance_of_mean(winner - yours, 1, self.results.overlap)
-        error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
-        remark = ""
-        if not at and score_text(winner.mean()) != score_text(best):
-            is_plain = score_text(float(np.mean(list(all_scores.values())))) == score_text(best)
-            remark = f"on all {len(all_scores)}" if is_plain else "adjusted"
-        return Gained(
-            metric,
-            best,
+            is_compared = len(scores) > 1
+            return replace(about, yours=about.score, gain=0.0 if is_compared else None)
+        level, at_own = max(scores[chosen])[0], max(scores[own])[0]
+        common = sorted(key for key in scores[own].keys() & scores[chosen] if key[0] == level)
+        n_least = min(ENOUGH_TO_COMPARE, results.plan.problem.max_repetitions or ENOUGH_TO_COMPARE)
+        if len(common) < n_least:
+            amount = number_text(results.resource.to_amount(at_own))
+            at = f"{results.resource.name}={amount}" if at_own < level else ""
+            return replace(about, n_splits=len(common), dropped_at=at)
+        yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
+        variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
+        gain = float((winner - yours).mean())
+        return replace(
+            about,
             yours=float(yours.mean()),
             winner=float(winner.mean()),
-            gain=float((winner - yours).mean()),
-            standard_error=error,
-            n_splits=len(keys),
-            at=at,
-            remark=remark,
+            gain=gain if abs(gain) > NEGLIGIBLE * abs(winner).max() else 0.0,
+            standard_error=round(float(np.sqrt(variance)), 12),  # no digits that are rounding
+            n_splits=len(common),
         )
+
+    def _splits(self) -> Splits:
+        """Return how well the splits agree on the order of the candidates."""
+        import pandas as pd
+
+        results = self.results
+        scores = pd.DataFrame(split_scores(results.cv_results, f"test_{results.metric}"))
+        full = scores[results.rows.level == results.rows.level.max()]
+        pairs = full.corr("spearman", min_periods=ENOUGH_TO_CORRELATE).to_numpy()
+        known = pairs[np.triu(~np.isnan(pairs), 1)]
+        return Splits(float(known.mean()) if len(known) else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores

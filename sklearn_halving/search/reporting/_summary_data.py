@@ -30,6 +30,8 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates, if the parameters fit beside the scores."""
 N_LEADERS_BELOW = 3
 """Maximum number of candidates if parameters continue below, which takes a line for each."""
+LEAST_AGREEMENT = 0.2
+"""Splits with a smaller rank correlation are said to order the candidates differently."""
 SLACK = 1.0
 """Overruns of the time budget below this number of seconds are not shown."""
 
@@ -95,25 +97,44 @@ class Gained:
     gain: float | None = None
     standard_error: float | None = None
     n_splits: int | None = None
-    at: str = ""
-    remark: str = ""
+    dropped_at: str = ""
 
     def __str__(self) -> str:
         if self.score is None:
             return ""
         best = score_text(self.score)
-        if self.yours is None:
-            return f"unknown: your own model has no score, winner {best}"
         if self.n_splits is None:
+            if self.yours is None:
+                return f"not known: your own model has no score, winner {best}"
+            if self.gain is None:
+                return f"not known: only your own model has a score, {self.metric} {best}"
             return f"nothing: your own model is the best, {self.metric} {best}"
-        if self.gain is None or self.winner is None:
-            mine = f"{score_text(self.yours)}{self.at}"
-            return f"yours {mine}, winner {best}: on no common split"
-        text = f"yours {score_text(self.yours)}, winner {score_text(self.winner)}: "
-        text += f"{self.gain:+.2g}{_error_text(self.standard_error, self.n_splits, ' ')} on "
-        if self.remark:
-            return f"{text}{counted(self.n_splits, 'split')} ({best} {self.remark})"
-        return f"{text}{counted(self.n_splits, 'common split')}{self.at}"
+        if self.dropped_at:
+            return f"not known: your own model was dropped at {self.dropped_at}, winner {best}"
+        if self.yours is None or self.winner is None:
+            shared = counted(self.n_splits, "split")
+            return f"not known yet: yours and the winner share {shared}; 20 full fits would tell"
+        yours, winner = score_text(self.yours), score_text(self.winner)
+        error = _error_text(self.standard_error, self.n_splits, " ")
+        text = f"yours {yours}, winner {winner}: {self.gain:+.2g}{error} on "
+        if winner != best:  # on all of its splits
+            return f"{text}{counted(self.n_splits, 'split')}; winner {best} on all"
+        return f"{text}{counted(self.n_splits, 'common split')}"
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The mean rank correlation of the candidates' scores on two splits; None if not known."""
+
+    rank_correlation: float | None
+
+    def __str__(self) -> str:
+        if self.rank_correlation is None or self.rank_correlation > LEAST_AGREEMENT:
+            return ""
+        text = (
+            f"they order the candidates differently (rank correlation {self.rank_correlation:.2f})"
+        )
+        return f"{text}; are the rows sorted?"
 
 
 @dataclass(frozen=True)
@@ -188,6 +209,7 @@ class Summary:
     searched: Searched
     spent: Spent
     gained: Gained
+    splits: Splits
     ended: Ended
     outlook: Outlook
     best: list[dict[Any, Any]]
@@ -200,7 +222,7 @@ class Summary:
         above, below = (
             [line for name in names for line in _lines(name, str(getattr(self, name)))]
             for names in (
-                ("searched", "spent", "gained", "ended", "outlook"),
+                ("searched", "spent", "gained", "splits", "ended", "outlook"),
                 ("failures", "advice"),
             )
         )
