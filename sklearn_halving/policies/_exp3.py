@@ -97,7 +97,7 @@ class EXP3(IndexPolicy):
         for i, (arm, repetition, share) in enumerate(in_flight):
             same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
             probability = np.where(same, share[row], probability)
-            if same.all():
+            if len(row) and same.all():  # a failed pull is not learned
                 del in_flight[i]
                 break
         n_arms = state.problem.n_arms

@@ -278,7 +278,7 @@ class UGapEb(_UGap):
 
     def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
         choice, (best, bound) = self._select_arm(state, state.n_asked, usable), state.memory
-        is_better = has_first & ~(choice.bound >= bound)
+        is_better = has_first & (choice.arm != NO_ARM) & ~(choice.bound >= bound)
         best[is_better], bound[is_better] = choice.leader[is_better], choice.bound[is_better]
         return choice.arm
 

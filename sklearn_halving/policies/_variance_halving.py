@@ -27,9 +27,9 @@ from sklearn_halving.policies.bases._planned_pulls import (
     in_plans,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._noise_estimates import (
     DEFAULT_SHRINKAGE,
-    Estimates,
     checked_variances,
     errors_in_play,
     estimate_arms,

@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import bernoulli, play
-from sklearn_halving.policies import AdaptiveGapEV, AdaptiveUGapEb, GapE, GapEV, UGapEb, UGapEc
+from sklearn_halving.policies import (
+    AdaptiveGapEV,
+    AdaptiveUGapEb,
+    GapE,
+    GapEV,
+    Problem,
+    Pull,
+    Pulls,
+    UGapEb,
+    UGapEc,
+)
 
 UNIT = (0.0, 1.0)
 
@@ -91,6 +101,26 @@ def test_with_a_budget_it_does_what_the_figure_says(bounds: str, seed: int, n_ar
     rewards = np.clip(rng.normal(rng.random((n_arms, 1)), 0.2, (n_arms, 70)), 0, 1)
     policy = UGapEb(70, 0.3, bounds, UNIT)
     assert play(policy, rewards)[:2] == plain_unified_gap(policy, rewards)[:2]
+
+
+@pytest.mark.parametrize("n_splits", [None, 7])
+def test_a_request_without_a_pull_does_not_change_the_answer(n_splits: int | None) -> None:
+    for seed in range(40):
+        rewards = np.clip(np.random.default_rng(seed).normal(0.5, 0.3, (5, 40)), 0, 1)
+        policy, answers = UGapEb(40, 0.3, reward_range=UNIT), []
+        state = policy.start(Problem(5, max_repetitions=n_splits))
+        open_pulls: list[Pull] = []
+        while not policy.is_finished(state):
+            while asked := list(policy.ask(state, 1).each()):
+                open_pulls += asked
+                answers = [int(policy.recommend(state))]
+                if len(open_pulls) == 4:
+                    break
+            assert int(policy.recommend(state)) == (answers or [-1])[0]
+            told, answers = open_pulls.pop(0), []
+            reward = rewards[told.arm, told.repetition]
+            policy.tell(state, Pulls.of(told), np.array([reward]))
+            answers = [int(policy.recommend(state))]
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])

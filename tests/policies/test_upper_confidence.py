@@ -174,11 +174,12 @@ def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[
     raise AssertionError
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_arms", range(2, 14))
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
-def test_lucb_does_what_a_plain_loop_does(seed: int, epsilon: float) -> None:
-    rng = np.random.default_rng(seed)
-    rewards = np.clip(rng.normal([[0.2], [0.9], [0.4], [0.1]], 0.2, (4, 3000)), 0, 1)
+def test_lucb_does_what_a_plain_loop_does(n_arms: int, epsilon: float) -> None:
+    rng = np.random.default_rng(n_arms)
+    means = np.where(np.arange(n_arms) == 1, 0.9, rng.uniform(0.1, 0.4, n_arms))
+    rewards = np.clip(rng.normal(means[:, np.newaxis], 0.2, (n_arms, 3000)), 0, 1)
     policy = LUCB(0.1, epsilon, reward_range=UNIT)
     game = play(policy, rewards)
     assert game[:2] == plain_lucb(rewards, 0.1, epsilon)
@@ -267,6 +268,17 @@ def test_weights_are_those_of_a_plain_loop() -> None:
         n_pulls[arm] += 1
     assert game.state.memory[0][0] == pytest.approx(log_weight)
     assert not game.state.memory[2]
+
+
+def test_a_failed_pull_leaves_the_probabilities_of_the_others() -> None:
+    """Four arms with p = 1/4 each: a reward of 1 multiplies the weight by exp(gamma)."""
+    policy = EXP3(100, 0.2, UNIT)
+    state = policy.start(Problem(4), seed=np.random.SeedSequence(3))
+    first, second, third = (policy.ask(state, 1) for _ in range(3))
+    policy.tell(state, second, np.array([np.nan]))
+    policy.tell(state, third, np.array([0.0]))
+    policy.tell(state, first, np.array([1.0]))
+    assert state.memory[0][0][int(first.arm[0])] == pytest.approx(0.2)
 
 
 def test_the_regret_is_below_the_bound_and_falls() -> None:

@@ -200,12 +200,11 @@ class IndexPolicy(BasePolicy):
         No pulls are returned if the policy has to wait for rewards.
         """
         arm = np.full(len(state.is_open), NO_ARM)
-        if max_pulls > 0 and state.is_open.any():
+        may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
+        if max_pulls > 0 and may_ask.any():
             # Infinite rewards are valid. Formulas may divide by 0 where an arm has no pull.
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                arm = self._next_arm(state)
-            may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
-            arm = np.where(may_ask, arm, NO_ARM)
+                arm = self._next_arm(state, may_ask)
         row = np.flatnonzero(arm != NO_ARM)
         arm = arm if len(row) else arm[:0]
         repetition = np.zeros_like(arm)
@@ -215,18 +214,21 @@ class IndexPolicy(BasePolicy):
         shape = (*state.batch_shape, int(len(row) > 0))
         return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))
 
-    def _next_arm(self, state: IndexState) -> IntArray:
+    def _next_arm(self, state: IndexState, may_ask: BoolArray) -> IntArray:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
-        usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
+        usable = state.can_be_pulled() & may_ask[:, np.newaxis]
+        has_few = state.n_pulls < self.n_first
         if not has_few.any():
-            return self._choose(state, usable, state.is_open)
-        n_few = (state.alive & has_few & (usable | state.is_waiting())).sum(axis=1)
-        # If most first pulls are in flight, the few arms with an index must not get all pulls.
-        may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
-        arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
+            return self._choose(state, usable, may_ask)
         waits = usable & (state.n_asked - state.n_lost < self.n_first)
+        is_first = waits.any(axis=1)
+        n_few = (state.alive & has_few & (state.can_be_pulled() | state.is_waiting())).sum(axis=1)
+        # If most first pulls are in flight, the few arms with an index must not get all pulls.
+        chooses = ~is_first & (2 * n_few <= state.problem.n_arms)
+        may_choose = usable & ~has_few & chooses[:, np.newaxis]
+        arm = self._choose(state, may_choose, may_ask & (n_few == 0))
         fewest = np.where(waits, state.n_asked, state.n_asked.max() + 1).argmin(axis=1)
-        return np.where(waits.any(axis=1), fewest, arm)
+        return np.where(is_first, fewest, arm)
 
     def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
         """Update the state with rewards, in the order in which the pulls were requested."""
