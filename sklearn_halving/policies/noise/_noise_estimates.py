@@ -48,7 +48,8 @@ def estimate_arms(state: PlannedState) -> Estimates:
     if table is not None:
         # Arms whose squares may overflow are compared by their means.
         usable = state.alive & np.isfinite(mean) & (squares < HUGE)
-        seen = (np.nonzero(~np.isnan(rows) & use[:, np.newaxis]) for rows, use in zip(table, usable))
+        known = ~np.isnan(table) & usable[..., np.newaxis]
+        seen = map(np.nonzero, known)
         of_each = [
             fit_additive_model(*where, rows[where], state.n_arms)
             for where, rows in zip(seen, table, strict=True)
