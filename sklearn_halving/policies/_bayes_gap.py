@@ -13,12 +13,11 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import BasePolicy, Tolerance
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._ranking import places
 from sklearn_halving.policies.posterior._arm_posterior import (
     ArmCovariance,
     ArmPosterior,
@@ -32,7 +31,7 @@ from sklearn_halving.policies.posterior._hyperparameters import (
     Model,
     Refits,
 )
-from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
+from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach, Shape, places
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
@@ -231,10 +230,11 @@ class BayesGap(BasePolicy):
         """Return the plan of a single round."""
         return open_plan(problem, self.n_pulls, window=self.pulls_in_flight)
 
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> PosteriorState:
-        """Return the state before the first pull. Only Thompson sampling uses the seed."""
+    def start(self, problem: Problem, seed: Seed = None) -> BayesGame:
+        """Return the game before the first pull. Only Thompson sampling uses the seed."""
+        return BayesGame(self, self._start(problem, (), seed))
+
+    def _start(self, problem: Problem, batch_shape: Shape, seed: Seed) -> PosteriorState:
         n_problems = prod(batch_shape)
         make_model = partial(self._model, n_problems)
         parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
@@ -268,7 +268,7 @@ class BayesGap(BasePolicy):
         exploration = Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
         return ArmPosterior(features, n_problems, noise, parameters.split_variance), exploration
 
-    def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
+    def _ask(self, state: PosteriorState, max_pulls: int) -> list[Pull]:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
         n_open = len(state.pending)
         room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
@@ -279,10 +279,8 @@ class BayesGap(BasePolicy):
             if self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE):
                 arm = self._confirmed(state, arm, may_pull)
             chosen.append(state.open_pulls(np.where(may_pull.any(axis=1), arm, NO_ARM)))
-        shape = (*state.batch_shape, len(chosen))
-        columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(state.lowest))
-        arms, repetitions = columns.transpose(1, 2, 0).reshape(2, *shape)
-        return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
+        level = state.problem.max_level
+        return [Pull(int(arm[0]), level, int(repetition[0])) for arm, repetition in chosen]
 
     def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
         """Return the next arm of each problem. The variances include pulls in flight."""
@@ -290,38 +288,32 @@ class BayesGap(BasePolicy):
         mean, deviation = estimates.mean, np.sqrt(posterior.variance)
         if self.acquisition == "bayesgap":
             # Lines 7 and 8 of Algorithm 1: beta for the gaps so far, and the bounds.
-            beta = state.exploration.beta(mean, deviation, alive, self.epsilon / estimates.scale)
-            width = beta[:, np.newaxis] * deviation
+            epsilon = self.epsilon / estimates.scale[0]
+            beta = state.exploration.beta(mean[0], deviation[0], alive[0], epsilon)
             # Lines 2 to 4: the leader J, its rival j, and the one with the wider interval.
-            choice = choose_by_gap(mean, width, alive, may_pull, state.priority)
-            state.rounds.append((choice.leader, choice.bound))
-            return choice.arm
+            one = mean[0], beta * deviation[0], alive[0], may_pull[0]
+            choice = choose_by_gap(*one, state.priority)
+            state.rounds.append((np.array([choice.leader]), np.array([choice.bound])))
+            return np.array([choice.arm])
         if self.acquisition == "thompson":
             score = mean + posterior.sample(state.rng)
         else:
             was_pulled = (state.n_told > 0) & alive
             score = scores_of(self.acquisition, mean, deviation, was_pulled, state.n_rounds + 1)
-        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
+        score = np.where(may_pull, score, -np.inf)[0]
+        return np.array([first_largest(score, state.priority)])
 
-    def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, one column after the other."""
-        shape = len(state.lowest), len(pulls)
-        values = np.asarray(rewards, dtype=np.float64)
-        columns = (array.reshape(shape).T for array in (pulls.arm, pulls.repetition, values))
-        for column in zip(*columns, strict=True):
-            state.take_in(*column)
-
-    def is_finished(self, state: PosteriorState) -> bool:
+    def _is_finished(self, state: PosteriorState) -> bool:
         """Return whether the rewards of all pulls are known, or no arm can be pulled."""
         if state.pending:
             return False
         return state.n_rounds >= self.n_pulls or not state.may_pull().any()
 
-    def is_alive(self, state: PosteriorState) -> BoolArray:
+    def _is_alive(self, state: PosteriorState) -> BoolArray:
         """Return which arms may still be pulled."""
         return state.alive.reshape(*state.batch_shape, -1).copy()
 
-    def recommend(self, state: PosteriorState) -> IntArray:
+    def _recommend(self, state: PosteriorState) -> IntArray:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         best = self._favorite(state, state.estimates().mean, only_pulled=self.confirm)
         is_known, infinite = state.is_known(), state.infinite
@@ -339,7 +331,7 @@ class BayesGap(BasePolicy):
         if only_pulled:
             was_pulled = may_win & has_reward
             may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
-        best = first_largest(np.where(may_win, mean, -np.inf))
+        best = np.array([first_largest(np.where(may_win, mean, -np.inf)[0])])
         least = (mean - TIED * np.sqrt(state.posterior.variance)).take(places(mean, best))
         # Pulled arms are preferred in ties.
         is_tied = may_win & (mean >= least[:, np.newaxis])
@@ -358,7 +350,7 @@ class BayesGap(BasePolicy):
         confirms = state.is_known() & has_fewer & may_pull[rows, best]
         return np.where(confirms, best, arm)
 
-    def belief(self, state: PosteriorState) -> Belief:
+    def _belief(self, state: PosteriorState) -> Belief:
         """Return the posterior and the bounds of the arms, and the regret bounds of all rounds.
 
         Pulls in flight are ignored. The standard deviations do not include the uncertainty of the
@@ -367,13 +359,12 @@ class BayesGap(BasePolicy):
         bounds, B_J, only if the acquisition is "bayesgap".
         """
         estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
-        beta = state.exploration.beta(
-            estimates.mean, width, state.alive, self.epsilon / estimates.scale
-        )
+        epsilon = self.epsilon / estimates.scale[0]
+        beta = state.exploration.beta(estimates.mean[0], width[0], state.alive[0], epsilon)
         mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
         known_scale = estimates.known_scale[:, np.newaxis]
         deviation, bounds = known_scale * width, state.bounds() * known_scale
-        half = beta[:, np.newaxis] * deviation
+        half = beta * deviation
         arrays = mean, deviation, mean - half, mean + half, bounds
         return Belief(*(each.reshape(*state.batch_shape, -1) for each in arrays))
 
@@ -384,3 +375,37 @@ def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:
     rule = f"be a finite number, or one for each of the {n_arms} arms"
     refuse_unless(holds, "prior_mean", rule, f"an array of shape {mean.shape}", "Use 0.")
     return np.broadcast_to(mean, (n_arms,)).copy()
+
+
+class BayesGame:
+    """One problem of `BayesGap`."""
+
+    def __init__(self, policy: BayesGap, state: PosteriorState) -> None:
+        self.policy, self.state = policy, state
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the rewards of all pulls are known, or no arm can be pulled."""
+        return self.policy._is_finished(self.state)
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return the next pulls."""
+        return self.policy._ask(self.state, max_pulls)
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in a reward."""
+        self.state.take_in(
+            np.array([pull.arm]), np.array([pull.repetition]), np.array([float(reward)])
+        )
+
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more."""
+        return ~self.policy._is_alive(self.state)
+
+    def recommend(self) -> int:
+        """Return the arm to choose."""
+        return int(self.policy._recommend(self.state))
+
+    def belief(self) -> Belief:
+        """Return the posterior and the bounds of the arms."""
+        return self.policy._belief(self.state)

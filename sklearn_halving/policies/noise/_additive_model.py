@@ -126,7 +126,7 @@ class _Layout(NamedTuple):
         return cls(arm, split, *(np.maximum(count, 1) for count in counts))
 
     def freedom(self) -> FloatArray:
-        """Return the sum, over the splits of an arm, of (1 - 1 / its splits) (1 - 1 / its arms)."""
+        """Return ``(1 - 1 / N) sum(1 - 1 / n_arms of the split)`` over the N splits of an arm."""
         shared = 1 - 1 / self.n_of_split
         total = np.bincount(self.arm, shared[self.split], len(self.n_of_arm))
         return (1 - 1 / self.n_of_arm) * total

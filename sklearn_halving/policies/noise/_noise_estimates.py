@@ -16,7 +16,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._planned_pulls import PlannedState
+from sklearn_halving.policies.bases._planned_policy import PlannedGame
 from sklearn_halving.policies.bases._ranking import best_alive
 from sklearn_halving.policies.noise._additive_model import (
     Estimates,
@@ -40,25 +40,23 @@ QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(state: PlannedState) -> Estimates:
+def estimate_arms(game: PlannedGame, *, common_splits: bool) -> Estimates:
     """Return the estimates of the arms in play, by the additive model if they share splits."""
-    statistics, table = state.statistics, state.table
-    mean, squares = statistics.mean(), statistics.squared_deviation_sum
-    plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
-    if table is not None:
+    statistics = game.statistics
+    mean, squares = statistics.mean, statistics.squares
+    freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
+    usable = game.alive & np.isfinite(mean) & (squares < HUGE)
+    if common_splits and usable.any():
         # Arms whose squares may overflow are compared by their means.
-        usable = state.alive & np.isfinite(mean) & (squares < HUGE)
-        known = ~np.isnan(table) & usable[..., np.newaxis]
-        seen = map(np.nonzero, known)
-        of_each = [
-            fit_additive_model(*where, rows[where], state.n_arms)
-            for where, rows in zip(seen, table, strict=True)
-        ]
-        fit = (np.array(arrays) for arrays in zip(*of_each, strict=True))
-        both = zip(fit, plain, strict=True)
-        plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
-    squares, freedom = (np.where(plain.squares < HUGE, each, 0.0) for each in plain[1:])
-    return Estimates(plain.mean, squares, freedom)
+        arm, split, rewards = map(np.concatenate, zip(*game.rewards, strict=True))
+        order = np.flatnonzero(usable[arm])
+        fit = fit_additive_model(arm[order], split[order], rewards[order], game.n_arms)
+        mean, squares, freedom = (
+            np.where(usable, fitted, own)
+            for fitted, own in zip(fit, (mean, squares, freedom), strict=True)
+        )
+    is_small = squares < HUGE
+    return Estimates(mean, np.where(is_small, squares, 0.0), np.where(is_small, freedom, 0.0))
 
 
 def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -69,9 +67,7 @@ def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     alive = ~np.isnan(table).all(axis=1)
     fit = fit_table(np.clip(table, -LARGEST, LARGEST))
-    of_one = Estimates(*(array[np.newaxis] for array in fit))
-    variance = shrunk_variances(of_one, alive[np.newaxis], DEFAULT_SHRINKAGE)
-    return variance[0], fit.freedom
+    return shrunk_variances(fit, alive, DEFAULT_SHRINKAGE), fit.freedom
 
 
 def standard_errors(
@@ -83,8 +79,8 @@ def standard_errors(
 
     Parameters
     ----------
-    n_pulls : ndarray of int of shape (*batch, n_arms)
-    noise_variance : ndarray of shape (*batch, n_arms)
+    n_pulls : ndarray of int of shape (n_arms,)
+    noise_variance : ndarray of shape (n_arms,)
         Variance of one reward.
     overlap : float, default=0.0
         ``n_test / n_train``. The training sets of different splits overlap, so that the rewards
@@ -92,7 +88,7 @@ def standard_errors(
 
     Returns
     -------
-    standard_error : ndarray of shape (*batch, n_arms)
+    standard_error : ndarray of shape (n_arms,)
         Standard errors in units of reward; NaN for an arm without a pull.
 
     Examples
@@ -120,14 +116,14 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
     Parameters
     ----------
-    freedom : ndarray of shape (*batch, n_arms)
+    freedom : ndarray of shape (n_arms,)
         Degrees of freedom of the variance of each arm, 0 or more.
-    n_arms : int or ndarray of int of shape (*batch, 1)
+    n_arms : int
         Number of arms that may be the best.
 
     Returns
     -------
-    factor : ndarray of shape (*batch, n_arms)
+    factor : ndarray of shape (n_arms,)
         Above 1.
 
     Examples
@@ -144,26 +140,24 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
 
 def errors_in_play(
-    state: PlannedState, known: FloatArray | None, overlap: float
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return means and standard errors of the arms in play, and which problems are ready.
+    game: PlannedGame, estimates: Estimates, known: FloatArray | None, overlap: float
+) -> FloatArray | None:
+    """Return standard errors of the arms in play; None if they are not known.
 
-    The means of other arms are NaN. ``known`` are known variances, which are not estimated.
+    ``known`` are known variances, which are not estimated.
     """
-    alive, n_pulls = state.alive, state.statistics.n_pulls
-    estimates = estimate_arms(state)
-    ready = (alive.sum(axis=1) > 1) & ~state.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
-    variance = known
-    if variance is None:
-        variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
-        ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
-    error = standard_errors(n_pulls, variance, overlap)
+    alive, n_pulls, freedom = game.alive, game.statistics.n_pulls, estimates.freedom
+    if not n_pulls[alive].all() or (known is None and freedom[alive].sum() < LEAST_FREEDOM):
+        return None
     if known is None:
-        n_alive = alive.sum(axis=1, keepdims=True)
-        error = error * tail_factor(estimates.freedom, n_alive)
-    if state.problem.max_repetitions is not None:  # means over all splits are exact
-        error[n_pulls >= state.problem.max_repetitions] = 0.0
-    return np.where(alive, estimates.mean, np.nan), error, ready
+        variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
+        error = standard_errors(n_pulls, variance, overlap)
+        error *= tail_factor(freedom, int(alive.sum()))
+    else:
+        error = standard_errors(n_pulls, known, overlap)
+    if game.problem.max_repetitions is not None:  # means over all splits are exact
+        error[n_pulls >= game.problem.max_repetitions] = 0.0
+    return error
 
 
 def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: float) -> FloatArray:
@@ -171,15 +165,13 @@ def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: floa
 
     If no arm has two pulls, the variance between arms is used, as an upper limit of the noise.
     """
-    _, squares, freedom = estimates
-    total = np.where(alive, freedom, 0.0).sum(axis=1, keepdims=True)
-    pooled = np.where(alive, squares, 0.0).sum(axis=1, keepdims=True) / np.maximum(total, 1e-9)
-    if (total == 0).any():
-        finite = np.where(alive & np.isfinite(estimates.mean), estimates.mean, np.nan)
-        n_finite = np.maximum((~np.isnan(finite)).sum(axis=1, keepdims=True), 1)
-        centre = np.nansum(finite, axis=1, keepdims=True) / n_finite
-        spread = np.nansum((finite - centre) ** 2, axis=1, keepdims=True) / n_finite
-        pooled = np.where(total == 0, spread, pooled)
+    mean, squares, freedom = estimates
+    total = np.where(alive, freedom, 0.0).sum()
+    pooled = np.where(alive, squares, 0.0).sum() / max(total, 1e-9)
+    if total == 0:
+        finite = mean[alive & np.isfinite(mean)]
+        centre = finite.sum() / max(len(finite), 1)
+        pooled = ((finite - centre) ** 2).sum() / max(len(finite), 1)
     weight = np.where(freedom > 0, extra_freedom, max(extra_freedom, 1.0))
     return (squares + weight * pooled) / (freedom + weight)
 
@@ -196,28 +188,25 @@ def likelihood_of_leading(
     It is Student's t density of the difference of the means, with the degrees of freedom of the
     arm. The heavy tails account for variances that may be underestimated.
     """
-    mean = estimates.mean
-    leader = np.maximum(best_alive(alive, mean), 0)[:, np.newaxis]
+    mean, leader = estimates.mean, max(best_alive(alive, estimates.mean), 0)
     error = variance / np.maximum(n_pulls, 1)
-    error = error + np.take_along_axis(error, leader, axis=1)
+    error = error + error[leader]
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.take_along_axis(mean, leader, axis=1) - mean
+        gap = mean[leader] - mean
         z_squared = np.where(gap > 0, gap**2 / np.maximum(error, 1e-300), 0.0)
     freedom = np.maximum(estimates.freedom + shrinkage, 1.0)
     return np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
 
 
-def checked_variances(
-    variances: npt.ArrayLike, n_arms: int, batch_shape: tuple[int, ...]
-) -> FloatArray:
-    """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
+def checked_variances(variances: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """Return known variances in shape (n_arms,), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
     rule = f"have one value for each of the {n_arms} arms, finite and not negative"
-    has_shape = values.shape in ((n_arms,), (*batch_shape, n_arms))
+    has_shape = values.shape == (n_arms,)
     is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
     got = repr(variances) if has_shape else f"an array of shape {values.shape}"
     refuse_unless(is_valid, "reward_variances", rule, got)
-    return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)
+    return values
 
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible

@@ -7,18 +7,61 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration, first_largest
-from sklearn_halving.policies.bases._ranking import BrokenSplits
 from sklearn_halving.policies.posterior._arm_posterior import ArmPosterior
 from sklearn_halving.policies.posterior._hyperparameters import REFITS, Refits
 
 FARTHEST = 1e100
 """Largest distance of a reward from the first one, so that squares do not overflow."""
 
+Shape = tuple[int, ...]
 PullOfEach = tuple[IntArray, IntArray]
 """Arms and repetitions of shape (n_problems,), with ``NO_ARM`` for problems without a pull."""
+
+
+def places(values: FloatArray, column: IntArray) -> IntArray:
+    """Return the places in the flat array of one column of each row, for `take` and `put`."""
+    return np.arange(0, values.size, values.shape[1]) + column
+
+
+N_DOUBTS = 2
+"""A split is suspected to be broken if so many pulls failed there and none succeeded."""
+
+
+class BrokenSplits:
+    """The pulls that failed on splits on which no arm has a reward so far.
+
+    As long as this is so, they say nothing about their arms. Each problem of the batch has its own
+    splits. Arrays have one entry for each pull.
+    """
+
+    def __init__(self, n_problems: int) -> None:
+        self.works = np.zeros((n_problems, 1), dtype=bool)
+        """Whether an arm has a reward on a split, shape (n_problems, n_splits)."""
+        self.doubtful = np.zeros((3, 0), dtype=np.int64)
+        """Problems, arms and splits of the failed pulls."""
+
+    def take_in(
+        self, problem: IntArray, arm: IntArray, split: IntArray, rewards: FloatArray
+    ) -> IntArray:
+        """Record pulls, and return problems, arms and splits of pulls for which arms failed."""
+        n_more = max(0, int(split.max(initial=-1)) + 1 - self.works.shape[1])
+        self.works = np.pad(self.works, ((0, 0), (0, n_more)))
+        is_lost = np.isnan(rewards)
+        self.works[problem[~is_lost], split[~is_lost]] = True
+        lost = np.stack([problem, arm, split])[:, is_lost]
+        doubtful = np.concatenate([self.doubtful, lost], axis=1)
+        is_at_fault = self.works[doubtful[0], doubtful[2]]
+        self.doubtful = doubtful[:, ~is_at_fault]
+        return doubtful[:, is_at_fault]
+
+    def suspects(self) -> BoolArray:
+        """Return which splits may be broken, shape (n_problems, n_splits)."""
+        n_doubts = np.zeros(self.works.shape, dtype=np.int64)
+        np.add.at(n_doubts, (self.doubtful[0], self.doubtful[2]), 1)
+        return n_doubts >= N_DOUBTS
 
 
 class Estimates(NamedTuple):
@@ -170,7 +213,7 @@ class PosteriorState:
         """Return the recommendation of the paper, ignoring leaders that may not win."""
         leaders = np.array([leader for leader, _ in self.rounds]).T
         is_allowed = np.take_along_axis(may_win, leaders, axis=1)
-        place = first_largest(np.where(is_allowed, -self.bounds(), -np.inf))
+        place = np.array([first_largest(np.where(is_allowed, -self.bounds(), -np.inf)[0])])
         leader = np.take_along_axis(leaders, place[:, np.newaxis], axis=1)[:, 0]
         return np.where(is_allowed.any(axis=1), leader, otherwise)
 
