@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+
 from sklearn_halving.policies._arrays import BoolArray, Seed
 from sklearn_halving.policies._plan import Plan
 from sklearn_halving.policies._types import Belief, Problem, Pull
@@ -45,6 +47,13 @@ class Game(Protocol):
 
     def recommend(self) -> int:
         """Return the arm to choose; ``NO_ARM`` if none has a reward."""
+
+
+def alive_arms(game: Game, n_arms: int) -> BoolArray:
+    """Return which arms may still be pulled, shape ``(n_arms,)``."""
+    alive = np.ones(n_arms, dtype=bool)
+    alive[game.out()] = False
+    return alive
 
 
 @runtime_checkable

@@ -141,7 +141,7 @@ class ArmStatistics:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
         return self.squares / np.maximum(self.n_pulls - float(ddof), 1.0)
 
-    def fail(self, arms: list[int]) -> None:
+    def fail(self, arms: list[int] | IntArray) -> None:
         """Forget the rewards of arms that failed, also later ones."""
         self.reward_sum[arms] = self.mean[arms] = np.nan
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def fit_additive_model(
     of_arm = np.where(wild, left, of_arm)
     residual = y - of_arm[arm] - of_split[split]
     mean = np.where(n_of_arm > 0, of_arm + centre, np.nan)
-    squares = np.bincount(arm, residual**2, n_arms)
+    squares = np.asarray(np.bincount(arm, residual**2, n_arms), dtype=np.float64)
     return Estimates(mean, squares, _Layout.of(arm, split, n_arms, len(of_split)).freedom())
 
 
@@ -145,7 +146,7 @@ class _Layout(NamedTuple):
         """Minimize ``sum((y - arm - split)^2) + ratio * sum(split^2)``."""
         # Arms on the same splits count as one, so that the equations are few.
         group, weight = self._groups()
-        n_of_group = np.maximum(weight.sum(axis=1), 1)
+        n_of_group = np.maximum(weight @ np.ones(len(self.n_of_split)), 1)
         # A small penalty makes the least squares solution unique: the split effects sum to 0.
         penalized = self.n_of_split + max(ratio, 1e-7)
         n_arms = len(self.n_of_arm)
@@ -163,7 +164,7 @@ class _Layout(NamedTuple):
     def _groups(self) -> tuple[IntArray, FloatArray]:
         """Return the group of each arm, and how many arms of a group were pulled on a split."""
         # The splits of an arm are known by the sum of their random codes.
-        codes = np.random.default_rng(0).integers(2**63, size=len(self.n_of_split))
+        codes = _codes(len(self.n_of_split).bit_length())[: len(self.n_of_split)]
         key = np.zeros(len(self.n_of_arm), dtype=np.int64)
         np.add.at(key, self.arm, codes[self.split])
         _, first, group = np.unique(key, return_index=True, return_inverse=True)
@@ -173,16 +174,20 @@ class _Layout(NamedTuple):
         return order[group], weight
 
 
+@cache
+def _codes(n_bits: int) -> IntArray:
+    return np.random.default_rng(0).integers(2**63, size=2**n_bits)
+
+
 def _solve(
-    weight: FloatArray, of_row: FloatArray, of_column: FloatArray, *y: FloatArray
+    weight: FloatArray, of_row: Any, of_column: Any, y_of_row: Any, y_of_column: Any
 ) -> FloatArray:
     """Solve the normal equations for the rows, after the columns are eliminated.
 
-    The diagonals of the equations are ``of_row`` and ``of_column``, and ``y`` are the sums of the
-    rewards of rows and of columns.
+    The diagonals of the equations are ``of_row`` and ``of_column``, and the others are sums of
+    rewards.
     """
     shared = weight / of_column
     matrix = -shared @ weight.T
     matrix[np.diag_indices(len(matrix))] += of_row
-    solution: FloatArray = np.linalg.solve(matrix, y[0] - shared @ y[1])
-    return solution
+    return np.asarray(np.linalg.solve(matrix, y_of_row - shared @ y_of_column))

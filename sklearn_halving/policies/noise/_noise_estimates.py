@@ -65,9 +65,8 @@ def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     ``table`` has the rewards, shape ``(n_arms, n_splits)``, and NaN where an arm was not pulled.
     Variances are shrunk towards the pooled one.
     """
-    alive = ~np.isnan(table).all(axis=1)
     fit = fit_table(np.clip(table, -LARGEST, LARGEST))
-    return shrunk_variances(fit, alive, DEFAULT_SHRINKAGE), fit.freedom
+    return shrunk_variances(fit, ~np.isnan(fit.mean), DEFAULT_SHRINKAGE), fit.freedom
 
 
 def standard_errors(
