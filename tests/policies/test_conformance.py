@@ -722,16 +722,16 @@ def play(
 ) -> Game:
     """Play to the end. With ``rng``: random numbers of pulls, told late and in any order."""
     policy = case.policy
-    state = policy.start(case.problem, seed=seed)
+    game = policy.start(case.problem, seed=seed)
     game, untold = Game(), []
     was_out = np.zeros(case.problem.n_arms, dtype=bool)
-    while not policy.is_finished(state):
+    while not game.is_finished:
         alive = policy.is_alive(state)
         assert alive.shape == (case.problem.n_arms,)
         assert not (alive & was_out).any(), "an arm that was out came back"
         was_out |= ~alive
         wanted = size if rng is None else int(rng.integers(1, 9))
-        asked = list(policy.ask(state, wanted).each())
+        asked = list(game.ask(wanted))
         assert len(asked) <= wanted
         assert all(alive[pull.arm] for pull in asked), "asked for an arm that is not alive"
         game.pulls += asked
@@ -742,8 +742,8 @@ def play(
         n_told = len(untold) if rng is None else int(rng.integers(0, len(untold) + 1))
         told, untold = [Pull(*pull) for pull in untold[:n_told]], untold[n_told:]
         policy.tell(state, Pulls.of(*told), np.array([reward(pull) for pull in told]))
-    assert not len(policy.ask(state, 1000)), "finished, yet asks for more"
-    game.recommended = int(policy.recommend(state))
+    assert not len(game.ask(1000)), "finished, yet asks for more"
+    game.recommended = game.recommend()
     game.alive_at_the_end = policy.is_alive(state).tolist()
     return game
 
@@ -911,8 +911,8 @@ def test_the_plan_is_what_is_played(case: Case) -> None:
     state, has_stages = policy.start(problem, seed=ROOT_SEED), isinstance(policy, PlaysStages)
     assert plan.window is None or not policy.order_free
     played, rounds = defaultdict(list), plan.brackets[0].rounds
-    while not policy.is_finished(state):
-        asked = list(policy.ask(state, 1000).each())
+    while not game.is_finished:
+        asked = list(game.ask(1000))
         assert len(asked) <= (plan.window or math.inf)
         played[policy.stage(state, asked[0]) if has_stages else 0] += asked
         if has_stages:
@@ -932,11 +932,11 @@ def test_the_plan_is_what_is_played(case: Case) -> None:
 @pytest.mark.parametrize("case", ALL)
 def test_what_is_known_of_a_batch_has_its_shape(case: Case) -> None:
     policy, problem = case.policy, case.problem
-    state = policy.start(problem, batch_shape=(2,), seed=ROOT_SEED)
+    game = policy.start(problem, batch_shape=(2,), seed=ROOT_SEED)
     if isinstance(policy, Guarantees):
-        assert policy.is_confident(state).shape == (2,)
+        assert game.is_confident().shape == (2,)
     if isinstance(policy, ChoosesPoints):
-        assert policy.points(state).shape == (2, problem.n_arms, policy.n_dimensions)
+        assert game.points.shape == (2, problem.n_arms, policy.n_dimensions)
 
 
 @dataclass(frozen=True)
@@ -972,10 +972,10 @@ def test_a_problem_of_another_size_is_refused(case: Case) -> None:
 
 def play_batch(case: Case, tables: list[Reward], size: int) -> list[Game]:
     policy, n = case.policy, len(tables)
-    state = policy.start(case.problem, batch_shape=(n,), seed=np.random.SeedSequence(0))
+    game = policy.start(case.problem, batch_shape=(n,), seed=np.random.SeedSequence(0))
     games = [Game() for _ in tables]
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, size)
+    while not game.is_finished:
+        pulls = game.ask(size)
         assert pulls.arm.shape == pulls.level.shape == pulls.repetition.shape == (n, len(pulls))
         rewards = np.full(pulls.arm.shape, np.nan)
         for i, (game, table) in enumerate(zip(games, tables, strict=True)):
@@ -984,9 +984,9 @@ def play_batch(case: Case, tables: list[Reward], size: int) -> list[Game]:
                 if pull.arm != NO_ARM:
                     game.pulls.append(pull)
                     rewards[i, j] = table(pull)
-        policy.tell(state, pulls, rewards)
+        game.tell_all(pulls, rewards)
     for game, arm, alive in zip(
-        games, policy.recommend(state), policy.is_alive(state), strict=True
+        games, game.recommend(), policy.is_alive(state), strict=True
     ):
         game.recommended = int(arm)
         game.alive_at_the_end = alive.tolist()

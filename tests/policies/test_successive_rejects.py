@@ -78,11 +78,11 @@ def play_with_workers(
     """Return the pulls and the recommendation."""
     rng = np.random.default_rng(seed)
     policy = SuccessiveRejects(n_pulls)
-    state = policy.start(Problem(len(rewards), max_repetitions=n_splits))
+    game = policy.start(Problem(len(rewards), max_repetitions=n_splits))
     running: list[Pull] = []
     pulls: set[Pull] = set()
-    while not policy.is_finished(state):
-        asked = list(policy.ask(state, n_workers - len(running)).each())
+    while not game.is_finished:
+        asked = list(game.ask(n_workers - len(running)))
         assert len(running) + len(asked) <= n_workers
         assert not pulls & set(asked)
         pulls |= set(asked)
@@ -91,7 +91,7 @@ def play_with_workers(
         back = running.pop(int(rng.integers(len(running)) * rng.random() ** 2))
         policy.tell(state, Pulls.of(back), rewards[[back.arm], [back.repetition]])
     assert not running
-    return pulls, int(policy.recommend(state))
+    return pulls, game.recommend()
 
 
 @pytest.mark.parametrize("n_splits", [None, 7])

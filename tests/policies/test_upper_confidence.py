@@ -116,13 +116,13 @@ def test_adaptive_ucb_e_does_what_the_figure_says(seed: int, n_arms: int, c: flo
 def test_pulls_in_flight_spread_over_the_arms() -> None:
     """Asked eight times without an answer, it does not pull the same arm eight times."""
     policy = UCBE(100, 2.0, UNIT)
-    state = policy.start(Problem(4))
-    first = [policy.ask(state, 5) for _ in range(4)]
+    game = policy.start(Problem(4))
+    first = [game.ask(5) for _ in range(4)]
     assert [int(p.arm[0]) for p in first] == [0, 1, 2, 3]
-    assert not len(policy.ask(state, 5))  # an arm without a reward has no index
+    assert not len(game.ask(5))  # an arm without a reward has no index
     for pulls in first:
-        policy.tell(state, pulls, np.array([0.5]))
-    asked = [policy.ask(state, 5) for _ in range(8)]
+        game.tell_all(pulls, np.array([0.5]))
+    asked = [game.ask(5) for _ in range(8)]
     assert np.bincount([int(p.arm[0]) for p in asked]).tolist() == [2, 2, 2, 2]
     assert {(int(p.arm[0]), int(p.repetition[0])) for p in asked} == {
         (arm, repetition) for arm in range(4) for repetition in (1, 2)
@@ -183,7 +183,7 @@ def test_lucb_does_what_a_plain_loop_does(n_arms: int, epsilon: float) -> None:
     policy = LUCB(0.1, epsilon, reward_range=UNIT)
     game = play(policy, rewards)
     assert game[:2] == plain_lucb(rewards, 0.1, epsilon)
-    assert policy.is_confident(game.state)
+    assert game.is_confident()
 
 
 def plain_lil(rewards: np.ndarray, nu: float, heuristic: bool) -> tuple[list[int], int]:
@@ -218,7 +218,7 @@ def test_lil_ucb_does_what_a_plain_loop_does(seed: int, variant: str) -> None:
     policy = LilUCB(0.2, variant, reward_range=UNIT)
     game = play(policy, rewards)
     assert game[:2] == plain_lil(rewards, 0.2, variant == "heuristic")
-    assert policy.is_confident(game.state)
+    assert game.is_confident()
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.5])
@@ -236,7 +236,7 @@ def test_the_confidence_of_a_bound_solves_theorem_2(delta: float) -> None:
 def test_the_best_arm_is_found_as_promised(policy: LUCB | LilUCB) -> None:
     games = bernoulli(policy, [0.3, 0.8, 0.4, 0.2], 100, seed=1)
     assert (games.best != 1).mean() <= 0.2
-    assert policy.is_confident(games.state).all()
+    assert all(game.is_confident() for game in games.games)
     counts = games.counts.mean(axis=0)
     assert counts[2] > counts[0] > counts[3]  # the closer to the best, the more pulls
 
@@ -273,8 +273,8 @@ def test_weights_are_those_of_a_plain_loop() -> None:
 def test_a_failed_pull_leaves_the_probabilities_of_the_others() -> None:
     """Four arms with p = 1/4 each: a reward of 1 multiplies the weight by exp(gamma)."""
     policy = EXP3(100, 0.2, UNIT)
-    state = policy.start(Problem(4), seed=np.random.SeedSequence(3))
-    first, second, third = (policy.ask(state, 1) for _ in range(3))
+    game = policy.start(Problem(4), seed=np.random.SeedSequence(3))
+    first, second, third = (game.ask(1) for _ in range(3))
     policy.tell(state, second, np.array([np.nan]))
     policy.tell(state, third, np.array([0.0]))
     policy.tell(state, first, np.array([1.0]))

@@ -45,21 +45,21 @@ def make(form: str, n_pulls: int, n_arms: int) -> VarianceHalving:
 def play(policy: Any, rewards: np.ndarray, max_pulls: int = 10**9) -> tuple[np.ndarray, Any, list]:
     """Play on a table (*batch, n_arms, n_repetitions); return choice, state and all pulls."""
     batch = rewards.shape[:-2]
-    state = policy.start(Problem(rewards.shape[-2]), batch_shape=batch)
+    game = policy.start(Problem(rewards.shape[-2]), batch_shape=batch)
     history = []
     was_alive = np.ones((*batch, rewards.shape[-2]), dtype=bool)
-    while not policy.is_finished(state):
+    while not game.is_finished:
         alive = policy.is_alive(state)
         assert not (alive & ~was_alive).any()
         was_alive = alive
-        pulls = policy.ask(state, max_pulls)
+        pulls = game.ask(max_pulls)
         padded = np.concatenate([alive, np.ones_like(alive[..., :1])], axis=-1)
         assert np.take_along_axis(padded, pulls.arm, axis=-1).all(), "pulls an arm that is out"
         row = np.take_along_axis(rewards, np.maximum(pulls.arm, 0)[..., np.newaxis], axis=-2)
         told = np.take_along_axis(row, pulls.repetition[..., np.newaxis], axis=-1)[..., 0]
         history.append(pulls)
-        policy.tell(state, pulls, told)
-    return policy.recommend(state), state, history
+        game.tell_all(pulls, told)
+    return game.recommend(), state, history
 
 
 def keys(history: list[Pulls], problem: tuple[int, ...] = ()) -> list[tuple[int, int]]:
@@ -219,16 +219,16 @@ def test_no_arm_of_shadavar_is_stuck_in_the_trap() -> None:
 @pytest.mark.parametrize("allocation", ["likelihood", "pooled", "ucb", "uniform"])
 def test_a_finite_splitter_is_never_asked_for_more_than_it_has(allocation: str) -> None:
     policy = VarianceHalving(500, allocation)
-    state = policy.start(Problem(6, max_repetitions=20))
+    game = policy.start(Problem(6, max_repetitions=20))
     rng = np.random.default_rng(0)
     counts = np.zeros(6, dtype=int)
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 11)
+    while not game.is_finished:
+        pulls = game.ask(11)
         assert (pulls.repetition < 20).all()
         counts += np.bincount(pulls.arm, minlength=6)
-        policy.tell(state, pulls, rng.normal(size=len(pulls)))
+        game.tell_all(pulls, rng.normal(size=len(pulls)))
     assert counts.max() <= 20
-    assert policy.recommend(state) != NO_ARM
+    assert game.recommend() != NO_ARM
 
 
 # ------------------------------------------------------- stopping early, stages and levels
@@ -262,7 +262,7 @@ def test_stopping_asks_for_the_same_pulls_but_fewer(
     assert {arm for arm, _ in pulled} == set(range(n_arms)), "stopped before every arm had a pull"
     assert policy.is_alive(state)[choice]
     if len(pulled) < len(everything):
-        assert policy.ended_by(state)
+        assert game.ended_by()
         estimates = estimate_arms(state)
         alive = np.flatnonzero(policy.is_alive(state))
         if policy.keep_pulls:

@@ -7,7 +7,7 @@ and the stopping rule.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isinf, isnan
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -131,15 +131,18 @@ class IndexGame:
             return
         arm, _, split = pull
         self.n_told += 1
-        if failed := self.splits.take_in(arm, split, reward):
-            self.alive[failed] = False
-            self.n_alive = int(self.alive.sum())
-            self.statistics.fail(failed)
+        failed = self.splits.take_in(arm, split, reward)
         if reward == reward:
             self.is_outside |= not self.low <= reward <= self.high
             self.statistics.add_one(arm, reward)
+            if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
+                failed = [*failed, arm]
         else:
             self.n[arm] -= 1
+        if failed:
+            self.alive[failed] = False
+            self.n_alive = int(self.alive.sum())
+            self.statistics.fail(failed)
         self.policy.learn(self, pull, reward)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             self._close()
