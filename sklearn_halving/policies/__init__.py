@@ -12,7 +12,7 @@ New arms against the best so far, within a budget of pulls or of time
 Pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Best of correlated arms, also with fewer pulls than arms
-    `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`, `KernelFamily`
+    `BayesGap`; a prior covariance whose length scales are estimated: `KernelFamily`
 Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
@@ -35,6 +35,7 @@ Types of what only some policies or games can do
     `StopsEarly`; `ScoresAtLevel`
 """
 
+from sklearn_halving._gaussian_process import KernelFamily
 from sklearn_halving.policies._bayes_gap import BayesGap
 from sklearn_halving.policies._budgeted_race import BudgetedRace
 from sklearn_halving.policies._exp3 import EXP3
@@ -96,13 +97,11 @@ from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._index_policy import IndexPolicy
 from sklearn_halving.policies.bases._planned_policy import PlannedPolicy
 from sklearn_halving.policies.bases._simple_policy import SimplePolicy
-from sklearn_halving.policies.posterior._arm_posterior import FactorCovariance, KernelCovariance
-from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
 __all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]
 __all__ += ["FiniteHorizonHalving", "InfiniteHorizonHalving", "SuccessiveHalving"]
 __all__ += ["AsynchronousBrackets", "BudgetedRace", "UniformAllocation", "VarianceHalving"]
-__all__ += ["BayesGap", "FactorCovariance", "KernelCovariance", "KernelFamily"]
+__all__ += ["BayesGap", "KernelFamily"]
 __all__ += ["AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"]
 __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]

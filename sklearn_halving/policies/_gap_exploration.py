@@ -22,9 +22,9 @@ from sklearn_halving.policies.bases._base_policy import (
     RewardRange,
     Tolerance,
 )
-from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
+from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap, gap_to_others
 from sklearn_halving.policies.bases._index_policy import ConfidentGame, IndexGame, IndexPolicy
-from sklearn_halving.policies.bases._ranking import best_known, gap_to_others, usable_or_first
+from sklearn_halving.policies.bases._ranking import best_known, usable_or_first
 
 
 def estimated_gaps(arms: IndexGame) -> FloatArray:

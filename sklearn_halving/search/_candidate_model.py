@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
 from sklearn_halving._checks import check_choice
+from sklearn_halving._gaussian_process import KernelFamily, matern
 from sklearn_halving._typing import ParamDistributions, Params
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._gaussian_process import Axes, matern
+from sklearn_halving.samplers._gaussian_process import Axes
 from sklearn_halving.samplers._space import NEUTRAL, Continuous, Opaque, Uniform, dimension_of
 
 CATEGORY_DISTANCE = 0.5

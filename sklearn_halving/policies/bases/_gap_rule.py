@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
-from sklearn_halving.policies.bases._ranking import TIE, gap_to_others, two_largest
+from sklearn_halving.policies.bases._ranking import TIE
 
 NOWHERE = -1e200
 """Bound of an eliminated arm: finite, so that differences of bounds do not become NaN."""
@@ -174,3 +174,30 @@ def _hardness(
     half = np.maximum((np.abs(gap) + epsilon) * 0.5, max(epsilon, floor))
     inverse = 1 / half
     return float(inverse @ inverse)
+
+
+def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:
+    """Return the largest ``upper`` of all other arms minus ``lower``, for each arm.
+
+    NaN is not allowed in ``upper``. The others of a single arm are ``nothing``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gap_to_others(np.array([1.0, 5.0, 3.0]), np.array([0.0, 2.0, 1.0]))
+    array([5., 1., 4.])
+    """
+    first, best, second = two_largest(upper, nothing)
+    gap: FloatArray = best - lower
+    gap[first] = second - lower[first]
+    return gap
+
+
+def two_largest(values: FloatArray, nothing: float = -np.inf) -> tuple[int, float, float]:
+    """Return the arm with the largest value, this value, and the largest of the others."""
+    first = int(values.argmax())
+    best = values.item(first)
+    values[first] = nothing
+    second = float(values.max())
+    values[first] = best
+    return first, best, second

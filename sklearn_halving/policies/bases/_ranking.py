@@ -32,33 +32,6 @@ def keep_best(score: FloatArray, alive: BoolArray, n_kept: int) -> BoolArray:
     return kept
 
 
-def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:
-    """Return the largest ``upper`` of all other arms minus ``lower``, for each arm.
-
-    NaN is not allowed in ``upper``. The others of a single arm are ``nothing``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> gap_to_others(np.array([1.0, 5.0, 3.0]), np.array([0.0, 2.0, 1.0]))
-    array([5., 1., 4.])
-    """
-    first, best, second = two_largest(upper, nothing)
-    gap: FloatArray = best - lower
-    gap[first] = second - lower[first]
-    return gap
-
-
-def two_largest(values: FloatArray, nothing: float = -np.inf) -> tuple[int, float, float]:
-    """Return the arm with the largest value, this value, and the largest of the others."""
-    first = int(values.argmax())
-    best = values.item(first)
-    values[first] = nothing
-    second = float(values.max())
-    values[first] = best
-    return first, best, second
-
-
 def best_alive(alive: BoolArray, mean: FloatArray) -> int:
     """Return the arm with the largest mean; ``NO_ARM`` if no arm is alive.
 
