@@ -209,13 +209,12 @@ class BayesGap(BasePolicy):
     >>> x = np.linspace(0, 1, 200)
     >>> covariance = np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2)
     >>> policy = BayesGap(n_pulls=10, covariance=covariance, noise_variance=1e-2)
-    >>> state = policy.start(Problem(n_arms=200))
+    >>> game = policy.start(Problem(n_arms=200))
     >>> rng = np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     rewards = 0.9 - (x[pulls.arm] - x[140]) ** 2 + rng.normal(0, 0.01, len(pulls))
-    ...     policy.tell(state, pulls, rewards)
-    >>> bool(abs(policy.recommend(state) - 140) <= 10)
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, 0.9 - (x[pull.arm] - x[140]) ** 2 + rng.normal(0, 0.01))
+    >>> bool(abs(game.recommend() - 140) <= 10)
     True
     """
 

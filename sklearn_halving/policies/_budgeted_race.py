@@ -99,13 +99,13 @@ class BudgetedRace(BasePolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import BudgetedRace, Problem
     >>> policy = BudgetedRace(n_pulls=100)
-    >>> state = policy.start(Problem(n_arms=30, max_repetitions=5))
+    >>> game = policy.start(Problem(n_arms=30, max_repetitions=5))
     >>> rng = np.random.default_rng(0)
     >>> means = rng.permutation(30)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, rng.normal(means[pulls.arm]))
-    >>> int(means[policy.recommend(state)])
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, rng.normal(means[pull.arm]))
+    >>> int(means[game.recommend()])
     29
     """
 

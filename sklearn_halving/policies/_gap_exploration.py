@@ -77,13 +77,13 @@ class GapE(IndexPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import GapE, Problem
     >>> policy = GapE(n_pulls=12, a=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     counts[pulls.arm] += 1
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> counts, int(policy.recommend(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.6, 0.7][pull.arm])
+    >>> counts, game.recommend()
     (array([1, 6, 5]), 2)
     """
 

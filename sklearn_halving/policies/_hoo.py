@@ -90,12 +90,11 @@ class HOO(BasePolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import HOO, Problem
     >>> policy = HOO(n_pulls=60, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=policy.n_points))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     x = policy.points(state)[pulls.arm, 0]
-    ...     policy.tell(state, pulls, 1 - np.abs(x - 0.3))
-    >>> float(policy.points(state)[policy.recommend(state), 0])
+    >>> game = policy.start(Problem(n_arms=policy.n_points))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, 1 - abs(game.points[pull.arm, 0] - 0.3))
+    >>> float(game.points[game.recommend(), 0])
     0.3125
     """
 

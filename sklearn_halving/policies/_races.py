@@ -177,13 +177,13 @@ class HoeffdingRace(_BoundedRace):
     >>> import numpy as np
     >>> from sklearn_halving.policies import HoeffdingRace, Problem
     >>> policy = HoeffdingRace(n_rounds=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
-    ...     np.add.at(counts, pulls.arm, 1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=10):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm])
+    >>> counts, game.recommend(), game.is_confident()
     (array([ 30, 118, 118]), 2, True)
     """
 
@@ -309,13 +309,13 @@ class MedianElimination(LastArmPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import MedianElimination, Problem
     >>> policy = MedianElimination(epsilon=0.8, delta=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1000)
-    ...     np.add.at(counts, pulls.arm, 1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1000):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm])
+    >>> counts, game.recommend(), game.is_confident()
     (array([ 410, 1262, 1262]), 2, True)
     """
 
@@ -515,13 +515,13 @@ class BernsteinStopping(RangedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import BernsteinStopping, Problem
     >>> policy = BernsteinStopping(epsilon=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=1))
+    >>> game = policy.start(Problem(n_arms=1))
     >>> n_pulls, rng = 0, np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
-    ...     n_pulls += len(pulls)
-    ...     policy.tell(state, pulls, rng.uniform(0.6, 0.7, size=len(pulls)))
-    >>> n_pulls, policy.estimate(state).round(2), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=100):
+    ...         n_pulls += 1
+    ...         game.tell(pull, rng.uniform(0.6, 0.7))
+    >>> n_pulls, game.estimate().round(2), game.is_confident()
     (303, array([0.65]), True)
     """
 

@@ -651,12 +651,12 @@ class AsynchronousBrackets(BracketPolicy):
     >>> from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Problem
     >>> policy = AsynchronousBrackets(Hyperband(brackets="most_exploratory"))
     >>> n_arms = policy.plan(Problem(max_level=27)).n_arms
-    >>> state = policy.start(Problem(n_arms, max_level=27))
+    >>> game = policy.start(Problem(n_arms, max_level=27))
     >>> limits = np.random.default_rng(0).permutation(n_arms)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
-    >>> int(limits[policy.recommend(state)])
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, limits[pull.arm] - 1 / pull.level)
+    >>> int(limits[game.recommend()])
     26
     """
 
@@ -715,18 +715,18 @@ class DoublingHalving(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import DoublingHalving, Problem
     >>> policy = DoublingHalving(budget=24)
-    >>> state = policy.start(Problem(n_arms=4, max_level=100))
+    >>> game = policy.start(Problem(n_arms=4, max_level=100))
     >>> limits = np.array([0.1, 0.7, 0.5, 0.9])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=100)
     ...     print(pulls.arm, pulls.level)
-    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    ...     game.tell_all(pulls, limits[pulls.arm] - 1 / pulls.level)
     [0 1 2 3] [1 1 1 1]
     [1 3] [3 3]
     [0 2] [2 2]
     [1 3] [6 6]
     [0 2] [4 4]
-    >>> int(policy.recommend(state))
+    >>> game.recommend()
     3
     """
 

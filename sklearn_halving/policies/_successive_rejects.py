@@ -111,14 +111,14 @@ class SuccessiveRejects(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import Problem, SuccessiveRejects
     >>> policy = SuccessiveRejects(n_pulls=10)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=10)
     ...     print(pulls.arm)
-    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
+    ...     game.tell_all(pulls, rewards=pulls.arm / 10)
     [0 0 1 1 2 2]
     [1 2]
-    >>> int(policy.recommend(state))
+    >>> game.recommend()
     2
     """
 
@@ -156,11 +156,11 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem
     >>> policy = AnytimeSuccessiveRejects(n_pulls=8)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=10)
     ...     print(pulls.arm, pulls.repetition)
-    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
+    ...     game.tell_all(pulls, rewards=pulls.arm / 10)
     [0 1 2] [0 0 0]
     [0 1 2] [1 1 1]
     """
@@ -240,12 +240,11 @@ class VarianceRejects(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, VarianceRejects
     >>> policy = VarianceRejects(n_pulls=60)
-    >>> state, rng = policy.start(Problem(n_arms=3)), np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
-    ...     noise = 0.1 * rng.normal(size=len(pulls))
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm] + noise)
-    >>> int(policy.recommend(state))
+    >>> game, rng = policy.start(Problem(n_arms=3)), np.random.default_rng(0)
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=100):
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm] + 0.1 * rng.normal())
+    >>> game.recommend()
     2
     """
 

@@ -171,12 +171,12 @@ class UniformAllocation(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=7)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> pulls = game.ask(max_pulls=10)
     >>> pulls.arm, pulls.repetition
     (array([0, 0, 1, 1, 2, 2]), array([0, 1, 0, 1, 0, 1]))
-    >>> policy.tell(state, pulls, rewards=-abs(pulls.arm - 1.0))
-    >>> int(policy.recommend(state))
+    >>> game.tell_all(pulls, rewards=-abs(pulls.arm - 1.0))
+    >>> game.recommend()
     1
     """
 
@@ -283,14 +283,14 @@ class VarianceHalving(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, VarianceHalving
     >>> policy = VarianceHalving(n_pulls=60)
-    >>> state = policy.start(Problem(n_arms=4))
+    >>> game = policy.start(Problem(n_arms=4))
     >>> rng, n_pulls = np.random.default_rng(0), np.zeros(4, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=100)
     ...     rewards = np.array([0.1, 0.2, 0.5, 0.4])[pulls.arm] + rng.normal(0, 0.1, len(pulls))
     ...     n_pulls += np.bincount(pulls.arm, minlength=4)
-    ...     policy.tell(state, pulls, rewards)
-    >>> int(policy.recommend(state)), int(n_pulls.sum()), bool(n_pulls[3] > n_pulls[0])
+    ...     game.tell_all(pulls, rewards)
+    >>> game.recommend(), int(n_pulls.sum()), bool(n_pulls[3] > n_pulls[0])
     (2, 60, True)
     """
 
