@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 from games import play_in_flight
 from sklearn_halving.policies import NO_ARM, BayesGap, KernelFamily, Problem, Pulls
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls, UniformAllocation
+from sklearn_halving.policies import BudgetedRace, Problem, Pull, UniformAllocation
 from sklearn_halving.policies.noise._standings import Standings
 from sklearn_halving.simulation import GaussianArms, simulate
 
@@ -64,7 +64,7 @@ def play(budget, *, share=0.05, seconds=None, reward=None, n_workers=1, n_arms=5
         game.record_time(pull, seconds_of(pull), budget - now, n_workers)
         game.tell(pull, reward_of(pull))
     found.arm, found.seconds = game.recommend(), now
-    found.ended_by, found.rounds = game.ended_by(), game.scores()
+    found.ended_by, found.rounds = game.ended_by(), list(game.scores())
     found.regret = float(quality.max() - quality[found.arm])
     return found
 
@@ -141,18 +141,18 @@ def test_workers_do_not_wait(n_workers):
     assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
 
 
-def on_with(policy, state, known, reward, left):
+def on_with(game, known, reward, left):
     """Play on with known pulls for some seconds; return the pulls and the seconds left."""
     seconds = np.array([pull.level / TOP for pull in known])
     rewards = np.array([reward(pull) for pull in known])
-    game.tell_known(Pulls.of(*known), rewards, seconds)
+    game.tell_known(known, rewards, seconds)
     game.record_time(None, 0.0, left, 1)
     pulls = []
     while not game.is_finished:
-        pulls += (asked := game.ask(1)).each()
+        pulls += game.ask(1)
         left -= pulls[-1].level / TOP
         game.record_time(pulls[-1], pulls[-1].level / TOP, left, 1)
-        policy.tell(state, asked, np.array([reward(pulls[-1])]))
+        game.tell(pulls[-1], reward(pulls[-1]))
     assert len({*pulls, *known}) == len(pulls) + len(known), "no pull is asked for again"
     return pulls, left
 
@@ -162,7 +162,7 @@ def test_what_is_known_of_the_first_arms_costs_nothing():
     game = policy.start(Problem(500, LOW, TOP, 5))
     known = [Pull(arm, TOP, split) for arm in (0, 1, 3) for split in range(2)]
     known += [Pull(arm, LOW, 0) for arm in (1, 2)]
-    pulls, left = on_with(policy, state, known, lambda pull: quality[pull.arm], 20.0)
+    pulls, left = on_with(game, known, lambda pull: quality[pull.arm], 20.0)
     assert 0 <= left < 1
     assert quality[game.recommend()] >= quality[[0, 1, 3]].max()
     assert {pull.arm for pull in known + pulls} >= set(range(10)), "no arm is left out"
@@ -187,7 +187,7 @@ def test_any_known_pulls_are_taken_and_none_is_asked_for_again(seed):
         for pull in [*([Pull(arm, low, 0)] if low else []), Pull(arm, TOP, n_splits - 1)]
         if rng.random() < 0.5 and pull != (0, TOP, 0)
     ]
-    on_with(policy, state, known, reward, 5.0)
+    on_with(game, known, reward, 5.0)
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():

@@ -18,7 +18,6 @@ from sklearn_halving.policies import (
     GapEV,
     Problem,
     Pull,
-    Pulls,
     UGapEb,
     UGapEc,
 )
@@ -131,14 +130,13 @@ def test_with_a_confidence_it_does_what_the_figure_says(bounds: str, seed: int) 
     policy = UGapEc(0.1, 0.1, bounds, reward_range=UNIT)
     game = play(policy, rewards)
     assert game[:2] == plain_unified_gap(policy, rewards)[:2]
-    assert game.is_confident()
+    assert game.game.is_confident()
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
 def test_the_regret_is_below_epsilon_as_promised(bounds: str) -> None:
     games = bernoulli(UGapEc(0.3, 0.2, bounds, reward_range=UNIT), [0.2, 0.7, 0.5], 100, seed=1)
     assert (games.best == 0).mean() <= 0.2
-    policy = UGapEc(0.3, 0.2, bounds, reward_range=UNIT)
     assert all(game.is_confident() for game in games.games)
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_halving import BanditSearchCV
-from sklearn_halving.policies import Problem, Pull, Pulls, SimplePolicy
+from sklearn_halving.policies import Problem, Pull, SimplePolicy
 from sklearn_halving.simulation import GaussianArms, simulate
 
 Rewards = dict[int, np.ndarray]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import LALITHA, mistakes_of, play
-from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, Pulls, SuccessiveRejects
+from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, SuccessiveRejects
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import Pull
 
@@ -89,7 +89,7 @@ def play_with_workers(
         running += asked
         # Some pulls are much slower than others.
         back = running.pop(int(rng.integers(len(running)) * rng.random() ** 2))
-        policy.tell(state, Pulls.of(back), rewards[[back.arm], [back.repetition]])
+        game.tell(back, float(rewards[back.arm, back.repetition]))
     assert not running
     return pulls, game.recommend()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 from games import play_in_flight
 from sklearn_halving.policies import BayesGap, Problem
 from sklearn_halving.policies.bases._gap_rule import Exploration
-from sklearn_halving.policies.posterior._arm_posterior import DenseCovariance, effective_n_arms
 
 
 def correlated_arms() -> np.ndarray:

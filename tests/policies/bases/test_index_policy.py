@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving import policies
-from sklearn_halving.policies import Problem, Pull, Pulls
+from sklearn_halving.policies import Problem, Pull
 
 UNIT = (0.0, 1.0)
 POLICIES = [

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-
-from games import play_in_flight
-from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pull, Pulls
 from sklearn_halving.policies.posterior._hyperparameters import (
     ArmRewards,
     Hyperparameters,
@@ -15,6 +12,9 @@ from sklearn_halving.policies.posterior._hyperparameters import (
     fit_hyperparameters,
     likelihood_of,
 )
+
+from games import play_in_flight
+from sklearn_halving.policies import BayesGap, KernelFamily, Problem, Pull, Pulls
 
 
 def kernel(log_lengths: np.ndarray, arms: np.ndarray) -> np.ndarray:
