@@ -22,7 +22,7 @@ from sklearn_halving._gaussian_process import (
     negative_log_likelihood,
     restricted_likelihood,
 )
-from sklearn_halving.policies import BayesGap, Problem, Pull, Pulls
+from sklearn_halving.policies import BayesGap, Problem, Pull
 
 # ---------------------------------------------------------------------------- the posterior
 
@@ -306,8 +306,7 @@ def told_in_order(policy: BayesGap, order: list[int]):
     """Return the game after a reward of each arm. None is so low that it would be raised."""
     game, rewards = policy.start(Problem(30)), np.sin(np.arange(30))
     for arm in order:
-        pull = Pulls.of(Pull(arm, 1, arm // 7))
-        policy.tell(game, pull, rewards[[arm]])
+        game.tell(Pull(arm, 1, arm // 7), float(rewards[arm]))
     return game
 
 
@@ -321,7 +320,7 @@ def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
         assert found.noise_variance != 0.1
         prior = np.array([found.features.prior.column(arm) for arm in range(30)])
         fixed = BayesGap(20, prior, found.noise_variance, found.split_variance)
-        expected = fixed.belief(told_in_order(fixed, order))[:2]
+        expected = told_in_order(fixed, order).belief()[:2]
         for values, wanted in zip(game.belief()[:2], expected, strict=True):
             np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-9)
 

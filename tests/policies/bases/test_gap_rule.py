@@ -45,7 +45,7 @@ def test_broken_ties_are_of_any_arm() -> None:
         firsts.add(game.ask(9)[0].arm)
     assert len(firsts) > 4
     policy = BayesGap(5, prior, 0.2)
-    assert policy.ask(policy.start(Problem(40)), 9).arm[0] == 0
+    assert policy.start(Problem(40)).ask(9)[0].arm == 0
 
 
 def test_a_number_is_beta_itself() -> None:
