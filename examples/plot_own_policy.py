@@ -2,10 +2,10 @@
 A policy of your own, in simulation and as a search
 ===================================================
 
-A policy is a frozen dataclass, and plays a problem with a game. Three base classes have the game:
-`SimplePolicy`, which decides with every reward in hand, `IndexPolicy`, which pulls the arm with the
-largest index, and `PlannedPolicy`, which plans many pulls at a time. The same class plays in
-`simulate`, and chooses the fits of a real search in `BanditSearchCV`.
+A policy is a frozen dataclass, and plays a problem with a game. Three base classes have the
+game: `SimplePolicy`, which decides with every reward in hand, `IndexPolicy`, which pulls the arm
+with the largest index, and `PlannedPolicy`, which plans many pulls at a time. The same class plays
+in `simulate`, and chooses the fits of a real search in `BanditSearchCV`.
 """
 
 from dataclasses import dataclass
@@ -113,6 +113,11 @@ full = BanditSearchCV(pipeline, grid, policy="uniform", n_fits=400, random_state
 recorded = RecordedScores.from_history(full.history_, shuffle=True, reward_range=(0, 1))
 rows = [
     simulate(policy, recorded, n_problems=500).summary()
-    for policy in (UniformAllocation(100), SuccessiveRejects(100), TwoCuts(100), LeaderAndRival(100))
+    for policy in (
+        UniformAllocation(100),
+        SuccessiveRejects(100),
+        TwoCuts(100),
+        LeaderAndRival(100),
+    )
 ]
 print(pd.DataFrame(rows)[["mistake_probability", "simple_regret", "simple_regret_error"]].round(5))

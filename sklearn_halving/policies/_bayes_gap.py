@@ -248,7 +248,7 @@ class BayesGapGame:
         n_arms = problem.n_arms
         self.rules, self.problem, self.rng = rules, problem, rng
         self.model = ArmModel(rules, n_arms)
-        self.priority = None if not rules.breaks_ties else _priority(n_arms, rng)
+        self.priority = _priority(n_arms, rng) if rules.breaks_ties else None
         self.alive = np.ones(n_arms, dtype=bool)
         """Arms with finite rewards only."""
         self.n_asked, self.n_told = np.zeros((2, n_arms), dtype=np.int64)
@@ -274,13 +274,13 @@ class BayesGapGame:
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
         rules, pulls = self.rules, list[Pull]()
+        n_confirming = ceil(rules.n_pulls / CONFIRMING_SHARE) if rules.confirm else 0
         room = min(max_pulls, rules.pulls_in_flight - len(self.in_flight))
-        room = min(room, rules.n_pulls - self.n_rounds)  # line 1: for t = 1, ..., T
-        while len(pulls) < room and (may_pull := self._may_pull()).any():
+        while len(pulls) < room and (n_left := rules.n_pulls - self.n_rounds) > 0:  # line 1
+            if not (may_pull := self._may_pull()).any():
+                break
             arm = self._choose(may_pull)
-            if rules.confirm and rules.n_pulls - self.n_rounds <= ceil(
-                rules.n_pulls / CONFIRMING_SHARE
-            ):
+            if n_left <= n_confirming:
                 arm = self._confirmed(arm, may_pull)
             pulls.append(self._open(arm))
         return pulls

@@ -50,14 +50,14 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
     """Return the rows among which a callable ``refit`` chooses.
 
     They have a score for every metric and the largest resource, and were not eliminated before
-    the last stage. If the number of splits is fixed, they have as many scores as any of these
-    rows. If candidates are created during the search, they have at least half as many. Otherwise,
-    they have as many as the winner of the search, or `FITS_OF_GRID_SEARCH`. Conditions that no row
-    fulfills are left out.
+    the last stage. If the number of splits is fixed, they have the most scores of all these rows.
+    If candidates are created during the search, they have at least half of the most. Otherwise,
+    they have the number of the winner, or `FITS_OF_GRID_SEARCH`. A condition that no row meets is
+    skipped.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = numbers_of_scores(results, metrics[0])
-    if not run.plan.makes_candidates:  # of these, other fits had less of the resource
+    if not run.plan.makes_candidates:  # their other fits had less of the resource
         n_scores = n_scores if run.plan.has_rungs else results["n_fits"]
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
