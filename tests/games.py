@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies import NO_ARM, Plan, Problem, Pull, open_plan
+from sklearn_halving.policies import NO_ARM, Plan, Problem, Pull, Pulls, open_plan
 from sklearn_halving.simulation import GaussianArms, simulate
 
 OF_64 = 1 - np.sqrt(np.arange(64) / 64)
@@ -54,9 +54,14 @@ def bernoulli(policy: Any, means: list[float], n_problems: int, seed: int) -> Ma
     for own, child in zip(counts, seeds, strict=True):
         game = policy.start(Problem(len(means)), child)
         while not game.is_finished:
-            for pull in game.ask(10**6):
-                own[pull.arm] += 1
-                game.tell(pull, float(rng.random() < means[pull.arm]))
+            asked = game.ask(10**6)
+            pulls = asked if isinstance(asked, Pulls) else Pulls.of(asked)
+            rewards = (rng.random(len(pulls)) < np.array(means)[pulls.arm]).astype(float)
+            np.add.at(own, pulls.arm, 1)
+            if pulls is asked:
+                game.tell_all(pulls, rewards)
+            else:
+                game.tell(*asked, rewards.item())
         games.append(game)
     return ManyPlayed(np.array([game.recommend() for game in games]), counts, games)
 

@@ -207,6 +207,7 @@ class _UGap(IndexPolicy):
         radius = arms.width * np.sqrt(a / n)  # beta_k in the paper
         if self.bounds == "bernstein":
             radius = bernstein_radius(arms, a, n)
+        # The bounds B_k, the leader J and its rival u of SELECT-ARM, and the wider of the two
         choice = choose_by_gap(arms.mean, radius, ~np.isnan(arms.mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))

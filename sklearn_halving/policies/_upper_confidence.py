@@ -66,6 +66,7 @@ class UCBE(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
+        # B_{i, s} of Fig. 2. The base class pulls its argmax, once each arm has been pulled.
         return arms.mean + arms.width * np.sqrt(self.a / arms.n)
 
 
@@ -329,10 +330,11 @@ class LUCB(IndexPolicy):
 
     def choose(self, arms: IndexGame, usable: BoolArray) -> int:
         rival, arms.memory = arms.memory, NO_ARM
-        if rival != NO_ARM and usable[rival]:
+        if rival != NO_ARM and usable[rival]:  # the second pull of the round
             return int(rival)
-        leader = best_known(arms.alive, arms.mean)
+        leader = best_known(arms.alive, arms.mean)  # h, the arm with the best mean
         others = usable & (np.arange(arms.n_arms) != leader)
+        # l, the other arm with the largest upper bound
         rival = largest_usable(arms.mean + self._radius(arms, arms.n_asked), others)
         if leader == NO_ARM or not usable[leader]:
             return rival  # if one of the two arms has no splits left, only the other is pulled

@@ -144,8 +144,7 @@ class IndexGame:
             self.n_alive = int(self.alive.sum())
             self.statistics.fail(failed)
         self.policy.learn(self, pull, reward)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            self._close()
+        self._close()
 
     def _close(self) -> None:
         """End the game if it is decided, has spent the budget, or has no pull left."""
@@ -153,14 +152,19 @@ class IndexGame:
             self._has_first = bool((self.n_known >= self.policy.n_first).all())
         lacks = not self._has_first and self.alive & (self.n_known < self.policy.n_first)
         if self._has_first or not np.any(lacks):
-            self.is_decided = self.policy.is_decided(self)
+            self.is_decided = self._follows_rule()
         self.is_finished = self.is_decided or self.n_told >= self.most_pulls
-        if self.n_told == self.n_asked_in_all and not self.can_be_pulled().any():
+        is_limited = self.problem.max_repetitions is not None or not self.n_alive
+        if is_limited and self.n_told == self.n_asked_in_all and not self.can_be_pulled().any():
             self.is_finished = True
         if self.n_alive <= 1 and not self.policy.goes_on_when_decided:
             is_alone = not (self.alive & (self.n_known == 0)).any()
             self.is_decided |= is_alone and self.n_alive == 1
             self.is_finished |= is_alone
+
+    def _follows_rule(self) -> bool:
+        """Return whether a stopping rule ends the game."""
+        return False
 
     def out(self) -> BoolArray:
         """Return which arms have failed. None is eliminated because of low rewards."""
@@ -173,6 +177,11 @@ class IndexGame:
 
 class ConfidentGame(IndexGame):
     """The game of a policy with a stopping rule, `IndexPolicy.is_decided`."""
+
+    def _follows_rule(self) -> bool:
+        """Return whether the stopping rule of the policy ends the game."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self.policy.is_decided(self)
 
     def is_confident(self) -> bool:
         """Return whether the stopping rule ended the game, so that the guarantee holds.
