@@ -12,11 +12,11 @@ from typing import ClassVar, cast
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
-from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
+from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, ScoresAtLevel
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
-from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._standings import Standings
 
 SCREENED_PER_PROMOTION = 9
@@ -47,7 +47,7 @@ MAX_FAILED = 30
 
 
 @dataclass(frozen=True)
-class BudgetedRace(SeparateGames):
+class BudgetedRace(BasePolicy):
     """Race new arms against the best so far, in small loops, within a budget of pulls or of time.
 
     Each loop pulls a few new arms on one split. Between the loops, the arm with the largest mean,
@@ -96,13 +96,13 @@ class BudgetedRace(SeparateGames):
     >>> import numpy as np
     >>> from sklearn_halving.policies import BudgetedRace, Problem
     >>> policy = BudgetedRace(n_pulls=100)
-    >>> state = policy.start(Problem(n_arms=30, max_repetitions=5))
+    >>> game = policy.start(Problem(n_arms=30, max_repetitions=5))
     >>> rng = np.random.default_rng(0)
     >>> means = rng.permutation(30)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, rng.normal(means[pulls.arm]))
-    >>> int(means[policy.recommend(state)])
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, rng.normal(means[pull.arm]))
+    >>> int(means[game.recommend()])
     29
     """
 
@@ -139,35 +139,9 @@ class BudgetedRace(SeparateGames):
         is_exact, most = not problem.n_arms < self.n_pulls < n_all, min(self.n_pulls, n_all)
         return open_plan(problem, most, is_exact=is_exact, window=window, ranks_by="level")
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> RaceGame:
+    def start(self, problem: Problem, seed: Seed = None) -> RaceGame:
+        """Return the game before the first pull. The policy is deterministic; no seed is used."""
         return RaceGame(self, problem)
-
-    def record_time(
-        self, state: SeparateState, pull: Pull | None, seconds: float, left: float, n_workers: int
-    ) -> None:
-        """Take in the time of a pull before `tell`, and the time that is left."""
-        for game in state.games:
-            costs = cast(RaceGame, game).costs
-            if isinstance(costs, TimeCosts):
-                costs.record(pull, seconds, left, n_workers)
-
-    def tell_known(
-        self, state: SeparateState, pulls: Pulls, rewards: FloatArray, seconds: FloatArray
-    ) -> None:
-        """Take in rewards of the first arms before the first `ask`, if the budget is a time."""
-        cast(RaceGame, state.games[0]).tell_known(list(pulls.each()), rewards, seconds)
-
-    def arms_wanted(self, state: SeparateState) -> Sequence[range]:
-        """Return the groups of arms that were created so far, in the order of their creation."""
-        return cast(RaceGame, state.games[0]).loops
-
-    def scores(self, state: SeparateState) -> list[ScoresAtLevel]:
-        """Return what a sampler may know: the rewards at the screening level, and the means."""
-        return list(cast(RaceGame, state.games[0]).scores())
-
-    def ended_by(self, state: SeparateState) -> Sequence[str]:
-        """Return why the race ended before its budget was used up."""
-        return cast(RaceGame, state.games[0]).ended_by()
 
 
 class RaceGame:
@@ -237,6 +211,15 @@ class RaceGame:
         elif self.low and is_first and [*self.full] == [arm] and arm not in self.screened:
             self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
 
+    def record_time(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
+        """Take in the time of a pull before `tell`, and the time that is left."""
+        if isinstance(self.costs, TimeCosts):
+            self.costs.record(pull, seconds, left, n_workers)
+
+    def arms_wanted(self) -> list[range]:
+        """Return the groups of arms that were created so far, in the order of their creation."""
+        return self.loops
+
     def tell_known(self, pulls: list[Pull], rewards: FloatArray, seconds: FloatArray) -> None:
         """Take in rewards of earlier races, as if they had been a part of this one."""
         self.loops.append(range(1 + max(pull.arm for pull in pulls)))
@@ -260,7 +243,7 @@ class RaceGame:
         """Return the arms that failed."""
         return [*self.failed]
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the leader; before any full pull, the best arm at the screening level."""
         if self.standings.leader == NO_ARM:
             return next(iter(self._ranked(self.screened.keys() - self.failed)), NO_ARM)
@@ -559,7 +542,7 @@ class RaceGame:
 
     def _to_refit(self) -> float:
         """Return the cost of the refit of the arm that would be recommended now."""
-        arm = self.best() if self.costs.refit_cost else NO_ARM
+        arm = self.recommend() if self.costs.refit_cost else NO_ARM
         return 0.0 if arm == NO_ARM else self.costs.of_refit(arm)
 
     def _can_end(self, pull: Pull) -> bool:
