@@ -204,8 +204,6 @@ class RaceGame:
             self._take_reward(arm, split, reward)
         if not isnan(reward):
             self.costs.close(pull, is_new=is_first and level == self.top)
-        if arm == self.baseline and is_first and arm in self.full:
-            self._queue.extend(self._lacking(arm, 3 * (self.costs.size // PULLS_PER_COMPARISON)))
         if level == self.low:
             self._close(arm)
         elif self.low and is_first and [*self.full] == [arm] and arm not in self.screened:
@@ -344,6 +342,7 @@ class RaceGame:
             rules = (
                 self._first_arm,
                 self._planned,
+                self._comparison,
                 self._due_promotion,
                 self._late_promotion,
                 self._due_confirmation,
@@ -373,6 +372,13 @@ class RaceGame:
                 return pull
             self._close(pull.arm)
         return None
+
+    def _comparison(self) -> Pull | None:
+        """Return a pull of the baseline, which shows early how much the splits differ."""
+        if self.baseline not in self.full or self.baseline in self.failed:
+            return None
+        n_splits = 3 * (self._size // PULLS_PER_COMPARISON)
+        return self._first_open(self._lacking(self.baseline, n_splits))
 
     def _due_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if one is due."""
@@ -418,15 +424,14 @@ class RaceGame:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None:
             return None
-        if (pull := self._closing_pull()) is not None or self._is_settled():
+        if (pull := self._first_open(self._closing())) is not None or self._is_settled():
             return pull
         pull = self._confirmation(self.n_splits)
         return pull or (self._promotion() if self.full else None)
 
-    def _closing_pull(self) -> Pull | None:
-        """Return the next pull of the end that is not in flight, and can end in time."""
-        pulls = (pull for pull in self._closing() if pull not in self.in_flight)
-        return next((pull for pull in pulls if self._can_end(pull)), None)
+    def _first_open(self, pulls: Iterable[Pull]) -> Pull | None:
+        """Return the first pull that is not in flight and can end in time."""
+        return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
 
     def _closing(self) -> list[Pull]:
         """Return what is kept for the end: the splits that the best arms lack.
@@ -442,14 +447,19 @@ class RaceGame:
         arms = standings.arms[order[n_missing <= max(n_left, 0)][: self._n_kept()]].tolist()
         return [pull for arm in arms for pull in self._lacking(arm, n_wanted)]
 
+    @property
+    def _size(self) -> float:
+        """The budget in full pulls, up to a number at which it no longer matters."""
+        return min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)
+
     def _n_wanted(self) -> int:
         """Return the number of splits of a complete arm."""
-        return int(min(self.costs.size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
+        return int(min(self._size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
 
     def _n_kept(self) -> int:
         """Return the number of arms that are completed at the end."""
         per_arm = PULLS_PER_SPLIT * min(self.n_splits, N_COMPLETE)
-        return int(min(self.n_finalists, 1 + self.costs.size // per_arm))
+        return int(min(self.n_finalists, 1 + self._size // per_arm))
 
     def _lacking(self, arm: int, n_splits: float) -> list[Pull]:
         """Return pulls of an arm up to a number of splits."""

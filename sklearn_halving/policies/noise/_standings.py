@@ -97,7 +97,8 @@ class Standings:
     @property
     def order(self) -> IntArray:
         """The rows from the largest to the smallest mean; of equal arms, the first one first."""
-        scale = np.abs(self.mean).max(initial=0.0) or 1.0
+        mean = self.mean if len(self.mean) else np.zeros(1)
+        scale = max(abs(mean.max()), abs(np.median(mean))) or 1.0  # whatever diverged
         order: IntArray = np.argsort(-np.round(self.mean / scale, N_DIGITS), kind="stable")
         return order
 
