@@ -305,7 +305,7 @@ class FitStore:
 
 def _text(values: object) -> str:
     # Numbers that JSON does not know are whole numbers of NumPy.
-    return json.dumps(values, separators=(",", ":"), sort_keys=True, allow_nan=False, default=int)
+    return json.dumps(values, separators=(",", ":"), allow_nan=False, default=int)
 
 
 def _checksum(*values: str | int) -> int:
