@@ -43,10 +43,9 @@ OF_PYTHON = frozenset(
 """What Python itself writes into a class."""
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
-FUNCTIONS = (
-    types.FunctionType | types.MethodType | types.CodeType | staticmethod | classmethod | property
-)
-CACHES = WeakKeyDictionary | WeakValueDictionary | WeakSet
+FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
+FUNCTIONS += (staticmethod, classmethod, property)
+CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
@@ -294,7 +293,7 @@ class _Hasher:
             self._add_function(value)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
-        elif value is np.random.mtrand._rand or value is random.random.__self__:
+        elif value is np.random.mtrand._rand or value is random._inst:  # type: ignore[attr-defined]
             self._tag("global")  # changes all the time
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")
