@@ -270,6 +270,8 @@ class FitStore:
     def __exit__(self, *error: object) -> None:
         if self.path is None:
             return
+        with suppress(sqlite3.Error):  # into a file that was moved, SQLite would not do it itself
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
         is_there = False
         with suppress(OSError):
