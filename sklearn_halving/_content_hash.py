@@ -293,7 +293,7 @@ class _Hasher:
             self._add_function(value)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
-        elif value is np.random.mtrand._rand or value is random._inst:  # type: ignore[attr-defined]
+        elif value is np.random.mtrand._rand or value is random._inst:
             self._tag("global")  # changes all the time
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")
