@@ -125,7 +125,14 @@ def code_parts(*values: object) -> dict[str, str]:
     """Return the parts of own code that values use by their names, as digests or short texts."""
     queue: list[object] = []
     _Hasher(queue=queue, is_kept=True).add(values)
-    return {name: text for own in _own_code(queue) for name, text in own.parts.items()}
+    found: dict[str, set[str]] = {}
+    for own in _own_code(queue):
+        for name, text in own.parts.items():
+            found.setdefault(name, set()).add(text)
+    # A property and its setter have the same name.
+    return {
+        n: texts.pop() if len(texts) == 1 else content_hash(texts) for n, texts in found.items()
+    }
 
 
 def short_text(value: object) -> str:

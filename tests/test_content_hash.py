@@ -433,4 +433,4 @@ def test_numbers_of_numpy_and_scores_that_are_true_are_read_back(scoring, tmp_pa
     first = search.fit(*data()).cv_results_["mean_test_score"].tolist()
     again = search.set_params(min_resources=25, n_candidates=3).fit(*data())
     assert again.cv_results_["mean_test_score"].tolist() == first
-    assert again.summary().count(" known") == 1
+    assert str(again.summary()).count(" known") == 1

@@ -13,7 +13,6 @@ import os
 import sqlite3
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self
 from zlib import crc32
@@ -247,7 +246,7 @@ class FitStore:
 
     def append(self, key: FitKey, params: Values, outcome: Outcome) -> None:
         """Write a finished fit. It replaces an earlier one if that was made again."""
-        values = asdict(outcome)
+        values = {name: getattr(outcome, name) for name in Outcome.__slots__}
         for side in ("test_scores", "train_scores"):
             values[side] = _scores(values[side])
         error = raised(outcome.error or outcome.score_error or "").encode("utf-8", "replace")
