@@ -1,4 +1,7 @@
-"""The searches that are named after a paper, and play it."""
+"""The searches that are named after a paper.
+
+All play it by default, except `VarianceHalvingSearchCV`: its allocation "likelihood" is ours.
+"""
 
 from __future__ import annotations
 
@@ -316,6 +319,10 @@ class VarianceHalvingSearchCV(BaseSearch):
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV, for candidates whose scores
     differ by less than the noise of cross-validation.
+
+    The default ``allocation="likelihood"`` is not that of the paper [1]_. ``"ucb"`` is the paper's
+    SHAdaVar, which needs 13 fits for each candidate in a stage, and ``"pooled"`` is the same
+    halving with pooled variances.
 
     Each stage of the search only fits the candidates that may still be the best, half as many as
     the stage before. The j-th fit of every candidate is on split j, without a limit to the number

@@ -42,8 +42,8 @@ MAX_CHUNK = 200
 SERIAL_WINDOW = 64
 """Number of pulls that are requested together in serial runs, because a request takes time."""
 MAX_LOSSES = 3
-"""After this many losses of workers, all pulls are guarded, because starting new workers takes
-seconds."""
+"""After this many losses of workers of a cluster, all pulls are guarded, because starting new
+workers takes seconds. On this machine, one loss is enough: it is hardly anybody else's fault."""
 LARGE_CHUNK = 2**17
 """Chunks with more bytes than this, because of their models, bypass the scheduler of Dask."""
 MAX_IN_VAIN = 5
@@ -394,7 +394,8 @@ class JoblibExecutor:
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
-        guards_all = self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
+        most = MAX_LOSSES if self._watch.head else 1
+        guards_all = self._n_losses >= most or self._limits != NO_LIMITS
         while len(self._sent) < self._queue.max_chunks and len(self._queue):
             chunk, is_guarded = self._queue.next_chunk(guards_all=guards_all)
             key, self._n_sent = self._n_sent, self._n_sent + 1
@@ -490,7 +491,7 @@ class JoblibExecutor:
         if self._n_in_vain > MAX_IN_VAIN:
             raise RuntimeError(
                 f"The workers were lost {self._n_in_vain} times in a row without a finished fit "
-                f"in between ({loss}). Often the system ends them, because it is out of memory."
+                f"in between ({loss}). Often the system is out of memory: use a smaller n_jobs."
             ) from loss.error
         if loss.is_broken:
             self._session.reopen()

@@ -43,8 +43,10 @@ from sklearn_halving.execution.workers._worker import (
 )
 
 MAX_DEATHS = 3
-"""A pull counts as failed after its process has died this many times, and the search ends if the
-process cannot be started as often."""
+"""A pull counts as failed after the system has killed its process this many times, and the search
+ends if the process cannot be started as often. A pull that crashes counts as failed at once."""
+KILLED = (-9, -15)
+"""Exit codes of processes that another one has killed; on Windows, there are none."""
 POLL_SECONDS = 1.0
 """Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
@@ -244,8 +246,8 @@ def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -
     """Evaluate a chunk of one job in a process that may be killed.
 
     A pull that exceeds its time limit is killed and counts as failed. A pull whose process died
-    is retried: the system may have killed the process because another one used too much memory.
-    After `MAX_DEATHS` deaths, the pull counts as failed.
+    is retried if it was killed, perhaps because another one used too much memory. After
+    `MAX_DEATHS` deaths, or one by a signal such as SIGSEGV, the pull counts as failed.
     """
     request = pickle.dumps((chunk, limits))
     n_deaths = n_starts = 0
@@ -267,12 +269,12 @@ def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -
                     f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
                     "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
-            if n_deaths < MAX_DEATHS:
+            if n_deaths < MAX_DEATHS and (ended.exit_code in KILLED or not ended.has_begun):
                 continue
-            error = ChildProcessError(
-                f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
-                f"({_exit_text(ended.exit_code)}), perhaps because memory ran out."
-            )
+            why = f"The fit ended the process in which it ran ({_exit_text(ended.exit_code)})"
+            if ended.exit_code in KILLED:
+                why += f", {MAX_DEATHS} times in a row, perhaps because memory ran out"
+            error = ChildProcessError(f"{why}.")
         finally:
             PROCESSES.put_back(process)
         break
