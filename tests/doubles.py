@@ -115,8 +115,9 @@ class Faulty(Known):
     """Goes wrong in training where its quality is a key of ``faults``.
 
     The value says how: "raise", "crash" or "kill" (its process, itself or as the system does),
-    "kill once" (only the first time, of which a file in the folder ``marks`` bears witness), "hang",
-    "hang in C" (holding the lock of the interpreter), "memory" (takes 64 GB), "slow", or, in scoring, "nan".
+    "kill once" (only the first time, of which a file in the folder ``marks`` bears witness),
+    "hang", "hang in C" (holding the lock of the interpreter), "memory" (takes 64 GB), "slow",
+    or, in scoring, "nan".
     """
 
     def __init__(
