@@ -301,11 +301,10 @@ class AdaptiveSearchCV(BaseSearch):
         levels, splits = setup.levels, setup.splits
         baseline = 0 if setup.space.has_own else None
         if n_fits is None:
-            n_train = len(splits.folds.fold(0).train)
             return BudgetedRace(
                 screening_level=levels.smallest if levels.smallest < levels.largest else None,
                 pulls_in_flight=effective_n_jobs(self.n_jobs),
-                refit_cost=splits.n_rows / n_train if self.refit else 0.0,
+                refit_cost=splits.refit_cost if self.refit else 0.0,
                 baseline=baseline,
             )
         in_flight = self.fits_in_flight

@@ -42,6 +42,8 @@ class Record:
     ----------
     outcomes : list[Outcome]
         The outcomes in the order in which the pulls returned.
+    abandoned : list[Outcome]
+        The fits that were given up because of the time budget.
     stages : dict[Pull, int]
         The stage of each pull; empty if there are no stages.
     numbers : dict[int, int]
@@ -68,6 +70,7 @@ class Record:
 
     plan: SearchPlan
     outcomes: list[Outcome]
+    abandoned: list[Outcome]
     stages: dict[Pull, int]
     resource: Resource
     numbers: dict[int, int]
@@ -132,10 +135,12 @@ class Results(Record):
 def make_record(run: Run, estimator: Estimator) -> Record:
     """Return the record of a run, finished or not."""
     task, setup = run.task, run.setup
-    repetitions = {outcome.pull.repetition for outcome in run.outcomes}
+    every = [*run.outcomes, *run.log.abandoned]
+    repetitions = {outcome.pull.repetition for outcome in every}
     return Record(
         run.plan,
         run.log.in_order_of_return(),
+        run.log.abandoned,
         run.log.stages,
         task.resource,
         numbers={number: task.splits.number(number) for number in repetitions},
