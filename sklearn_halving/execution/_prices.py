@@ -42,6 +42,11 @@ class Prices:
     """The longest time of a fit, by level and arm."""
     _params: dict[int, Params] = field(default_factory=dict)
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing is known, and a fit may take any time."""
+        return not self._params and is_unlimited(self.given)
+
     def record(self, outcome: Outcome, params: Params) -> None:
         """Take in the time of a fit, which may have been abandoned before it was complete."""
         arm, level, _ = outcome.pull

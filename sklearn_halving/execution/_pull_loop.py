@@ -232,6 +232,8 @@ class PullLoop:
     _record_time: Callable[..., None] | None = field(default=None, init=False)
     _has_full_fit: bool = field(default=False, init=False)
     _is_called_off: bool = field(default=False, init=False)
+    _has_begun: bool = field(default=False, init=False)
+    """Whether there are results, or fits that are waited for."""
     _began: float = field(default_factory=time.monotonic, init=False)
     prices: Prices | None = field(default=None, init=False)
     _first: Pull | None = field(default=None, init=False)
@@ -323,6 +325,7 @@ class PullLoop:
         try:
             results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
         finally:
+            self._has_begun = True
             if (raised := self.interrupt.raised) is not None:
                 raise raised
         for result in results:
@@ -359,7 +362,7 @@ class PullLoop:
             signals = {
                 "interrupt": self.interrupt.is_requested,
                 "callback": self._is_called_off,
-                "time_budget": self._left() <= 0 and bool(self.log.outcomes),
+                "time_budget": self._left() <= 0 and self._has_begun,
             }
             self.stopped_by = next((name for name, is_on in signals.items() if is_on), None)
             if self.stopped_by is not None:
@@ -394,6 +397,8 @@ class PullLoop:
             most = LOOK_AHEAD - (len(self._open) - len(self._landed))
         else:
             most = self.executor.room
+        if self.executor.uses_threads and self.prices is not None and self.prices.is_blind:
+            most = min(most, 1 - len(self._open))  # threads cannot be ended
         n_known = 0 if self.known is None else len(self.known.outcomes) - len(self.log.places)
         return min(most, n_known) if is_stopped else most
 
@@ -423,6 +428,7 @@ class PullLoop:
             self.log.places[pull] = self.known.places[key]
             self.log.record(outcome)
             self._take_in(Result(outcome), is_known=True)
+            self._has_begun = True
         return outcome
 
     def _land(self, result: Result) -> None:

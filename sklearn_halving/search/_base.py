@@ -528,7 +528,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(failures.no_fit_message(run.policy, run.budget))
+            raise ValueError(failures.no_fit_message(run.policy))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)

@@ -51,7 +51,6 @@ from sklearn_halving.execution.workers._worker import (
 
 START_SECONDS = 3.0
 """Without this much time for it, no process is started to guard a fit against a late end."""
-NO_TIME = "The fit would not have ended in time."
 MAX_DEATHS = 3
 """A pull counts as failed after its process has died this many times, and the search ends if the
 process cannot be started as often."""
@@ -82,6 +81,9 @@ def check_limits(limits: PullLimits) -> None:
 
 class AbandonedFit(TimeoutError):  # noqa: N818 - it is no failure
     """A fit was ended because the search has no time for it."""
+
+
+NO_TIME = f"{AbandonedFit.__name__}: The search has no time for this fit.\n"
 
 
 @dataclass(eq=False)
@@ -147,7 +149,7 @@ class FitProcess:
         if answer is None:
             self.kill()
             if of_fit is None or of_budget < of_fit:
-                raise AbandonedFit(NO_TIME)
+                raise AbandonedFit
             raise TimeoutError(f"The fit took longer than fit_timeout={of_fit} seconds.")
         return pickle.loads(answer)
 
@@ -213,7 +215,7 @@ def _sent(array: Any, files: ExitStack, handles: list[int]) -> Any:
     if not isinstance(base, np.memmap) or base.filename is None or not array.flags.c_contiguous:
         if array.nbytes <= MAPPED_BYTES:
             return array
-        file: IO[bytes] = files.enter_context(TemporaryFile())
+        file: IO[bytes] = files.enter_context(TemporaryFile())  # noqa: SIM115 - closed by `files`
         file.write(np.ascontiguousarray(array).data)
         file.flush()
         handles.append(file.fileno())
@@ -339,14 +341,14 @@ def _ended(
         )
         error.add_note(f"The fit was that of candidate {arm} at {where}: {task.candidates[arm]}.")
         return error
-    text = f"{type(error).__name__}: {error}\n"
+    text = NO_TIME if isinstance(error, AbandonedFit) else f"{type(error).__name__}: {error}\n"
     return failed_result(task, job._replace(model=None), text, started, seconds)
 
 
 def abandoned(task: EvaluationTask, job: Job, began: float) -> Result:
     """Return the result of a fit that was abandoned at the deadline."""
-    text = f"{AbandonedFit.__name__}: {NO_TIME}\n"
-    return failed_result(task, job._replace(model=None), text, began, time.time() - began)
+    job = job._replace(model=None)
+    return failed_result(task, job, NO_TIME, began, time.time() - began)
 
 
 @dataclass
@@ -374,6 +376,9 @@ class Guard:
         if (limits := self.limits_of(job)) is None:
             return evaluate(self.task, job)
         started, clock = time.time(), time.perf_counter()
+        has_time = limits.ends - time.monotonic() > START_SECONDS
+        if not has_time and not PROCESSES.has(self.token):
+            return failed_result(self.task, job, NO_TIME, started, 0.0)
         try:
             (result,) = self._evaluated(limits, job)
         except (TimeoutError, ChildProcessError) as error:
@@ -385,9 +390,6 @@ class Guard:
         return result
 
     def _evaluated(self, limits: PullLimits, job: Job) -> Done:
-        has_time = limits.ends - time.monotonic() > START_SECONDS
-        if not has_time and not PROCESSES.has(self.token):
-            raise AbandonedFit(NO_TIME)
         with self._lock:  # jobs in several threads
             self._arrays = self._arrays or packed(self.task)
         try:

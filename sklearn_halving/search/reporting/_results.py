@@ -66,6 +66,8 @@ class Record:
         Number of outcomes of earlier calls, which come first.
     overlap : float
         Size of a test set divided by that of a training set.
+    n_workers : int
+        Number of workers.
     """
 
     plan: SearchPlan
@@ -83,6 +85,17 @@ class Record:
     limit: float
     n_known: int
     overlap: float
+    n_workers: int
+
+    @property
+    def other_seconds(self) -> float:
+        """Time of a worker in which there was no fit: for proposals, or until it had started.
+
+        Fits that were abandoned do not count.
+        """
+        made = self.outcomes[self.n_known :]
+        fits = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
+        return self.seconds - fits / self.n_workers
 
     @property
     def max_level(self) -> int:
@@ -153,6 +166,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         limit=run.deadline - run.began,
         n_known=len(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
+        n_workers=run.n_workers,
     )
 
 

@@ -43,6 +43,8 @@ AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
 SLACK = 1.0
 """An overrun of the time budget is shown from this number of seconds on."""
+OTHER = 0.1
+"""What is spent in no fit is shown if it is a larger part of the time."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 N_SHOWN = 500
@@ -147,6 +149,10 @@ class Summary:
         text += f"; {seconds_text(seconds)}"
         if refit_time is not None:
             text += f", refit {seconds_text(refit_time)}"
+        if results.abandoned:
+            text += f", {counted(len(results.abandoned), 'fit')} took too long"
+        if results.other_seconds > OTHER * seconds:
+            text += f", {seconds_text(results.other_seconds)} in no fit"
         if seconds > results.limit + SLACK:
             text += f", {seconds_text(seconds - results.limit)} over the time budget"
         return text
