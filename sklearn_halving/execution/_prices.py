@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
 from statistics import median
+from threading import Lock
 from typing import Any
 
 from sklearn_halving._typing import Params
@@ -41,6 +42,7 @@ class Prices:
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     """The longest time of a fit, by level and arm."""
     _params: dict[int, Params] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)  # fits may start in threads
 
     @property
     def is_blind(self) -> bool:
@@ -55,8 +57,9 @@ class Prices:
             self.dearest = max(self.dearest, seconds * (self.top / level))
         elif seconds == 0:  # not even begun
             return
-        self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
-        self._params[arm] = self._with_parts(params)
+        with self._lock:
+            self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
+            self._params[arm] = self._with_parts(params)
 
     def of_full(self, arm: int) -> float:
         """Return the time of a full fit of an arm, in proportion to its largest one."""
@@ -71,10 +74,13 @@ class Prices:
 
         If nothing is known, it is 0 for a fit that is limited by the estimator, and else infinite.
         """
+        with self._lock:
+            return self._longest(pull, self._with_parts(params))
+
+    def _longest(self, pull: Pull, own: Params) -> float:
         arm, level, _ = pull
         known = self._seconds.get(level, {})
         below = [k for k, arms in self._seconds.items() if arm in arms and k < level]
-        own = self._with_parts(params)
         if not self._params:
             return inf if is_unlimited(own) else 0.0
         if arm in known:
