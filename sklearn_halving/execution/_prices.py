@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from statistics import median
 from threading import Lock
-from typing import Any
 
 from sklearn_halving._typing import Params
 from sklearn_halving.execution._types import Outcome
@@ -21,6 +21,8 @@ GROWTH = 3.0
 """The time of a fit grows at most with this power of its resource."""
 N_WARM = 3
 """The first fit of a process may take longer. It is left out if so many others are known."""
+N_LATEST = 100
+"""Number of arms whose times are compared, the latest ones."""
 
 
 @dataclass
@@ -41,13 +43,13 @@ class Prices:
     """The longest time of a full fit, in proportion to that of a small one."""
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     """The longest time of a fit, by level and arm."""
-    _params: dict[int, Params] = field(default_factory=dict)
+    _sizes: dict[int, Sizes] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)  # fits may start in threads
 
     @property
     def is_blind(self) -> bool:
         """Whether nothing is known, and a fit may take any time."""
-        return not self._params and is_unlimited(self.given)
+        return not self._sizes and is_unlimited(self.given)
 
     def record(self, outcome: Outcome, params: Params) -> None:
         """Take in the time of a fit, which may have been abandoned before it was complete."""
@@ -59,7 +61,7 @@ class Prices:
             return
         with self._lock:
             self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
-            self._params[arm] = self._with_parts(params)
+            self._sizes[arm] = self._sizes_of(params)
 
     def of_full(self, arm: int) -> float:
         """Return the time of a full fit of an arm, in proportion to its largest one."""
@@ -75,28 +77,29 @@ class Prices:
         If nothing is known, it is 0 for a fit that is limited by the estimator, and else infinite.
         """
         with self._lock:
-            return self._longest(pull, self._with_parts(params))
+            return self._longest(pull, self._sizes_of(params))
 
-    def _longest(self, pull: Pull, own: Params) -> float:
+    def _longest(self, pull: Pull, own: Sizes) -> float:
         arm, level, _ = pull
         known = self._seconds.get(level, {})
         below = [k for k, arms in self._seconds.items() if arm in arms and k < level]
-        if not self._params:
-            return inf if is_unlimited(own) else 0.0
+        if not self._sizes:
+            return inf if own.is_unlimited else 0.0
         if arm in known:
             return known[arm]
         if below:
             return self._seconds[max(below)][arm] * self._growth(max(below), level)
+        factor = 1.0
         if not known:  # a smaller fit takes no longer
             nearest = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
-            known = self._seconds[nearest]
-            known = {a: s * self._growth(nearest, level) for a, s in known.items()}
-        near = min(s * distance(own, self._params[a]) for a, s in known.items())
-        prices = [*known.values()]
-        prices = prices[1:] if len(prices) > N_WARM else prices
+            known, factor = self._seconds[nearest], self._growth(nearest, level)
+        latest = [*islice(reversed(known.items()), N_LATEST)]
+        near = factor * min(s * own.ratio(self._sizes[a]) for a, s in latest)
+        prices = [s for _, s in latest]
+        prices = prices[:-1] if len(prices) > N_WARM else prices
         if max(prices) <= FAR_APART * median(prices):
             return near
-        return FAR_APART * (near if is_unlimited(own) else max(prices))
+        return FAR_APART * (near if own.is_unlimited else factor * max(prices))
 
     def _growth(self, low: int, level: int, power: float = GROWTH) -> float:
         """Return how many times as long a fit with more of the resource takes, at most."""
@@ -106,33 +109,45 @@ class Prices:
         ratios = [self._seconds[level][a] / max(self._seconds[low][a], 1e-9) for a in both]
         return max(ratios, default=(level / low) ** power)
 
-    def _with_parts(self, params: Params) -> Params:
-        """Return all parameters of a candidate, with those of estimators among them."""
-        every = self.given | params
+    def _sizes_of(self, params: Params) -> Sizes:
+        """Return the parameters of a candidate that may change the time of a fit."""
+        own = dict(params)
         for name, value in params.items():
             if hasattr(value, "get_params") and not isinstance(value, type):
-                every |= {f"{name}__{part}": v for part, v in value.get_params().items()}
-        return every
+                own |= {f"{name}__{part}": v for part, v in value.get_params().items()}
+        if is_unlimited(self.given | own):
+            return Sizes(own, is_unlimited=True)
+        return Sizes({name: v for name, v in own.items() if is_number_of_rounds(name)})
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The parameters of a candidate that may change the time of a fit.
+
+    These are all, if the fit goes on until it converges, as that of a support vector machine, and
+    else the number of rounds of an ensemble.
+    """
+
+    params: Params
+    is_unlimited: bool = False
+
+    def ratio(self, other: Sizes) -> float:
+        """Return how many times as long a fit may take as another.
+
+        It is at most in proportion to a number. With another text as a value, nothing is known of
+        a fit that is not limited.
+        """
+        largest = 1.0
+        for name, value in self.params.items():
+            known = other.params.get(name)
+            a, b = number_of(value), number_of(known)
+            if a and b:
+                largest = max(largest, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
+            elif isinstance(value, str) and isinstance(known, str) and value != known:
+                return inf
+        return largest
 
 
 def is_unlimited(params: Params) -> bool:
-    """Return whether a fit goes on until it converges, as that of a support vector machine."""
+    """Return whether a parameter says that the iterations of a fit are not limited."""
     return any(name.endswith("max_iter") and value == -1 for name, value in params.items())
-
-
-def distance(params: Params, others: Params) -> float:
-    """Return how many times as long a fit may take as one with other parameters.
-
-    A fit of a limited number of rounds takes a time in proportion to them. One without a limit
-    may take a time in proportion to any parameter, and with another name as a value, any time.
-    """
-    is_open, largest = is_unlimited(params), 1.0
-    for name, value in params.items():
-        other: Any = others.get(name)
-        if isinstance(value, str) and isinstance(other, str) and value != other and is_open:
-            return inf
-        a, b = number_of(value), number_of(other)
-        if a and b and (is_open or is_number_of_rounds(name)):
-            ratio = abs(a / b)
-            largest = max(largest, ratio, 1 / ratio if is_open else 0.0)
-    return largest

@@ -353,7 +353,7 @@ class PullLoop:
         most = (self.deadline - time.monotonic()) / (1 + self.refit_cost)
         dearest = 0.0 if self.prices is None else self.prices.dearest
         full = min(most, max(MOST_FOR_ONE * most, FAR_APART * dearest))
-        useful = full * pull.level / self.problem.max_level
+        useful = max(full * pull.level / self.problem.max_level, SLACK * most)
         return PullLimits(useful=useful, ends=time.monotonic() + left)
 
     def _is_stopped(self) -> bool:

@@ -292,9 +292,14 @@ class PullLimits:
     ends: float = inf
 
     @property
+    def of_start(self) -> float:
+        """The seconds from now after which it does not begin any more."""
+        return self.ends - time.monotonic()
+
+    @property
     def of_budget(self) -> float:
         """The seconds from now after which the fit is abandoned."""
-        return min(self.useful, self.ends - time.monotonic())
+        return min(self.useful, self.of_start)
 
 
 NO_LIMITS = PullLimits()

@@ -489,7 +489,20 @@ class Space:
 
         1 and 1.0 differ, since ``max_features`` is a number of columns or a share of them.
         """
-        return params_digest(params)
+        return params_digest({name: self._plain(value) for name, value in params.items()})
+
+    def _plain(self, value: object) -> object:
+        """Return the digest of an estimator, which takes long, and any other value as it is."""
+        if not hasattr(value, "get_params"):
+            return value
+        if id(value) not in self._digests:
+            self._digests[id(value)] = value, value_digest(value)
+        return "digest", self._digests[id(value)][1]
+
+    @cached_property
+    def _digests(self) -> dict[int, tuple[object, str]]:
+        """The digests of estimators by their ids, with the estimators, which keeps the ids."""
+        return {}
 
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
         cells = [self.dimensions[axis].n_cells for axis in branch]

@@ -137,10 +137,11 @@ class FitProcess:
             for message in (*self._unsent, request):
                 self._pipe.send_bytes(message)
             self._unsent = []
-            _receive(self._pipe, inf)
-            has_begun = True
-            of_fit, of_budget = limits.seconds, limits.of_budget
-            answer = _receive(self._pipe, min(inf if of_fit is None else of_fit, of_budget))
+            of_fit = inf if limits.seconds is None else limits.seconds
+            answer = _receive(self._pipe, limits.of_start)
+            if answer is not None:
+                has_begun, of_budget = True, limits.of_budget
+                answer = _receive(self._pipe, min(of_fit, of_budget))
         except (EOFError, OSError):
             raise EndedError(has_begun, self.kill(POLL_SECONDS)) from None
         except BaseException:
@@ -148,7 +149,7 @@ class FitProcess:
             raise
         if answer is None:
             self.kill()
-            if of_fit is None or of_budget < of_fit:
+            if not has_begun or of_budget < of_fit:
                 raise AbandonedFit
             raise TimeoutError(f"The fit took longer than fit_timeout={of_fit} seconds.")
         return pickle.loads(answer)
