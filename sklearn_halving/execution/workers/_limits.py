@@ -79,8 +79,17 @@ def check_limits(limits: PullLimits) -> None:
     refuse_unless(can_limit, "memory_limit", rule, limits.memory)
 
 
+@dataclass(eq=False)
 class AbandonedFit(TimeoutError):  # noqa: N818 - it is no failure
-    """A fit was ended because the search has no time for it."""
+    """A fit was ended because the search has no time for it.
+
+    Parameters
+    ----------
+    seconds : float
+        The time of the fit, without the start of its process.
+    """
+
+    seconds: float
 
 
 NO_TIME = f"{AbandonedFit.__name__}: The search has no time for this fit.\n"
@@ -138,7 +147,7 @@ class FitProcess:
                 self._pipe.send_bytes(message)
             self._unsent = []
             of_fit = inf if limits.seconds is None else limits.seconds
-            answer = _receive(self._pipe, limits.of_start)
+            answer, of_budget = _receive(self._pipe, limits.of_start), 0.0
             if answer is not None:
                 has_begun, of_budget = True, limits.of_budget
                 answer = _receive(self._pipe, min(of_fit, of_budget))
@@ -150,7 +159,7 @@ class FitProcess:
         if answer is None:
             self.kill()
             if not has_begun or of_budget < of_fit:
-                raise AbandonedFit
+                raise AbandonedFit(of_budget)
             raise TimeoutError(f"The fit took longer than fit_timeout={of_fit} seconds.")
         return pickle.loads(answer)
 
@@ -335,14 +344,14 @@ def _ended(
     task: EvaluationTask, job: Job, error: Exception, started: float, seconds: float
 ) -> Result | Exception:
     """Return the result of a fit that was ended, or its error, if errors are raised."""
-    if task.error_score == "raise" and not isinstance(error, AbandonedFit):
+    if task.error_score == "raise":
         arm, level, repetition = job.pull
         where = (
             f"n_resources={task.resource.to_amount(level)}, split {task.splits.number(repetition)}"
         )
         error.add_note(f"The fit was that of candidate {arm} at {where}: {task.candidates[arm]}.")
         return error
-    text = NO_TIME if isinstance(error, AbandonedFit) else f"{type(error).__name__}: {error}\n"
+    text = f"{type(error).__name__}: {error}\n"
     return failed_result(task, job._replace(model=None), text, started, seconds)
 
 
@@ -382,6 +391,8 @@ class Guard:
             return failed_result(self.task, job, NO_TIME, started, 0.0)
         try:
             (result,) = self._evaluated(limits, job)
+        except AbandonedFit as error:
+            result = failed_result(self.task, job, NO_TIME, started, error.seconds)
         except (TimeoutError, ChildProcessError) as error:
             result = _ended(self.task, job, error, started, time.perf_counter() - clock)
         if isinstance(result, Exception):
