@@ -60,8 +60,7 @@ class AdaptiveSearchCV(BaseSearch):
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Time for `fit` with the refit, in seconds or as text, such as ``"30min"``. The result then
-        depends on the speed of the machine. With ``n_fits``, it limits the fits, and the refit
-        comes after it.
+        depends on the speed of the machine.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.

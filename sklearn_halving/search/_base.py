@@ -345,8 +345,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         ``fit_time`` and ``score_time`` (in seconds); ``continued_from`` (resource of the model
         that was trained further, or 0 for a fit from scratch); ``n_train`` and ``n_test``;
         ``failed``; ``outcome`` (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``,
-        ``"memory"`` or ``"lost"``); ``error`` (the traceback, missing if there was no error); and
-        a column for each score.
+        ``"memory"``, ``"lost"``, or ``"abandoned"`` if there was no time for it); ``error`` (the
+        traceback, missing if there was no error); and a column for each score.
 
         Examples
         --------

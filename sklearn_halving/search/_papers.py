@@ -75,8 +75,7 @@ class HyperbandSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
-        the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -328,8 +327,7 @@ class VarianceHalvingSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
-        the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -569,8 +567,7 @@ class BayesGapSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is over,
-        the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
