@@ -7,6 +7,8 @@ from sphinx.util.nodes import make_refnode
 
 # Words that are also names of objects, and mean something else on most pages.
 ORDINARY_WORDS = {"Arms", "Bracket", "Plan", "Pull", "Pulls", "Round", "simulate"}
+GALLERY_LIST = re.compile(r"\.\. toctree::\n   :hidden:\n\n(?:   /auto_examples/\w+\n)+")
+GALLERY_GROUP = re.compile(r"^(.+)\n-+\n\n\.\. minigallery::\n\n((?:   \S+\n)+)", re.MULTILINE)
 EXAMPLE = re.compile(r"\]\(((?:\.\./)*)\.\./examples/(plot_\w+)\.py\)")
 
 
@@ -59,3 +61,15 @@ def strip_blocks(app, doctree):
 def link_to_gallery(app, docname, source):
     """Make links to an example's script, which GitHub shows, links to its page."""
     source[0] = EXAMPLE.sub(r"](\1auto_examples/\2.rst)", source[0])
+
+
+def group_the_sidebar(app, docname, source):
+    """List the examples in the groups of the gallery's page, in place of one list of all."""
+    if docname != "auto_examples/index":
+        return
+
+    def with_list(found):
+        entries = found[2].replace("../examples/", "/auto_examples/").replace(".py", "")
+        return f"{found[0]}\n.. toctree::\n   :hidden:\n   :caption: {found[1]}\n\n{entries}\n"
+
+    source[0] = GALLERY_GROUP.sub(with_list, GALLERY_LIST.sub("", source[0]))

@@ -133,6 +133,8 @@ if not REPOSITORY.split("/")[2].endswith(".invalid"):
 _ROLE = re.compile(r":(?:ref|term|doc|class|func|meth|mod|attr|obj):`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
 _ITEM = re.compile(r"\w[\w, ]* : ")
 _PARAMETER = re.compile(r" *\*\*(\w+)\*\* : ")
+LONGEST_SIGNATURE = 8
+"""Number of defaults in the signature of a class up to which all of them are shown."""
 
 
 def clean_docstring(app, what, name, obj, options, lines):
@@ -164,17 +166,42 @@ def group_parameters(app, what, name, obj, options, lines):
     lines[at] = ":Everyday parameters:"
 
 
-def no_signature_of_protocols(app, what, name, obj, options, signature, returns):
-    """Leave out ``(*args, **kwargs)``: protocols are not called."""
-    return ("", None) if getattr(obj, "_is_protocol", False) else (signature, returns)
+def example_first(app, what, name, obj, options, lines):
+    """Move the example of a class or function above its parameters: readers look for it first."""
+    if what not in ("class", "function") or ":Parameters:" not in lines:
+        return
+    start = next((at for at, line in enumerate(lines) if line == ".. rubric:: Examples"), None)
+    if start is None:
+        return
+    ends = (at for at in range(start + 1, len(lines)) if lines[at].startswith(".. rubric::"))
+    end = next(ends, len(lines))
+    example = [*lines[start:end], ""]
+    del lines[start:end]
+    at = lines.index(":Parameters:")
+    lines[at:at] = example
+
+
+def short_signature(app, what, name, obj, options, signature, returns):
+    """Show no signature of a protocol, which is not called, and the start of a long one.
+
+    The section of parameters has all of them, with their defaults.
+    """
+    if getattr(obj, "_is_protocol", False):
+        return "", None
+    if what == "class" and signature and signature.count("=") > LONGEST_SIGNATURE:
+        return f"{signature.partition('=')[0].rpartition(',')[0]}, ...)", returns
+    return signature, returns
 
 
 def setup(app):
     # Before numpydoc, which rewrites the sections.
     app.connect("autodoc-process-docstring", clean_docstring, priority=100)
-    app.connect("autodoc-process-docstring", group_parameters, priority=900)
-    app.connect("autodoc-process-signature", no_signature_of_protocols)
+    # After it.
+    app.connect("autodoc-process-docstring", example_first, priority=900)
+    app.connect("autodoc-process-docstring", group_parameters, priority=901)
+    app.connect("autodoc-process-signature", short_signature)
     app.connect("source-read", _site_links.link_to_gallery)
+    app.connect("source-read", _site_links.group_the_sidebar)
     app.connect("missing-reference", _site_links.resolve_public_name)
     app.connect("doctree-read", _site_links.strip_blocks)
     app.connect("doctree-resolved", _site_links.link_literals)

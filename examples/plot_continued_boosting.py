@@ -3,7 +3,7 @@ Boosting that continues from rung to rung
 =========================================
 
 This example predicts the quality of wine. The resource is the number of boosted trees. A model
-that reaches the next rung keeps its trees and adds more, so that no tree is trained twice. The
+that reaches the next rung keeps its trees and grows more, so no tree is trained twice. The
 preprocessing steps of the pipeline are fitted once for each candidate and fold.
 """
 
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_halving import HyperbandSearchCV
+from sklearn_halving.plotting import RungDisplay
 
 X, y = load_wine_quality()
 columns = make_column_transformer(
@@ -44,9 +45,12 @@ search = HyperbandSearchCV(
 print(search.plan(X, y).to_string(index=False))
 
 # %%
-# The score increases with the number of trees, at a different rate for each candidate. Each row
-# of ``history_`` is one fit; ``continued_from`` is the number of trees it started with.
+# The score increases with the number of trees, at a different rate for each candidate.
 search.fit(X, y)
+RungDisplay.from_estimator(search)
+
+# %%
+# Each row of ``history_`` is one fit; ``continued_from`` is the number of trees it started with.
 print(pd.Series(search.best_params_).to_string())
 print(f"\nroot mean squared error: {-search.best_score_:.3f}")
 

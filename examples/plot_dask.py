@@ -10,9 +10,11 @@ a search that was not interrupted.
 
 import os
 import signal
+import sqlite3
 import tempfile
 import threading
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -64,7 +66,7 @@ def make_search(folder):
         cv=3,
         scoring=mean_recall_of_the_worst,
         random_state=0,
-        checkpoint=Path(folder) / "search.journal",
+        checkpoint=Path(folder) / "searches.db",
     )
 
 
@@ -91,10 +93,14 @@ def end_cluster(search, cluster, client):
     cluster.close()
 
 
-def wait_for_fits(journal, n_fits):
-    """Wait until a number of fits are in the checkpoint: one in each line after the first."""
-    while not journal.exists() or journal.read_bytes().count(b"\n") <= n_fits:
+def wait_for_fits(path, n_fits):
+    """Wait until a number of fits are in the checkpoint."""
+    n_found = 0
+    while n_found < n_fits:
         time.sleep(0.01)
+        # At first, there is no file, or it is empty.
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as connection:
+            n_found = connection.execute("SELECT count(*) FROM scores").fetchone()[0]
 
 
 def search_despite_everything():

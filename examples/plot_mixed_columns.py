@@ -3,8 +3,8 @@ A pipeline over mixed columns
 =============================
 
 The census data have numeric columns, categorical columns and missing values. The search chooses
-between two kinds of model and their parameters at the same time, in the time that it is given. The
-data remain a DataFrame throughout.
+between two kinds of model and their parameters at the same time, within its time budget. The data
+remain a DataFrame throughout.
 """
 
 from _data import load_adult
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_halving import AdaptiveSearchCV
+from sklearn_halving.plotting import ConfidenceDisplay
 from sklearn_halving.spaces import space_for
 
 X, y = load_adult()
@@ -39,7 +40,7 @@ models = [LogisticRegression(max_iter=500), HistGradientBoostingClassifier()]
 space = space_for(pipeline, models=models)  # a list of dicts, one for each model
 
 # %%
-# The first candidate is the pipeline as it is. New candidates are first compared on a part of the
+# The first candidate is the unmodified pipeline. New candidates are first compared on part of the
 # rows, if that is cheap, and the best of them on all rows. The two workers share the cores: a fit
 # in a worker uses a single thread, although boosting alone would use all of them.
 search = AdaptiveSearchCV(
@@ -47,6 +48,10 @@ search = AdaptiveSearchCV(
 )
 search.fit(X_train, y_train)
 print(search.summary())
+
+# %%
+# The best candidates, with the standard errors of their scores:
+ConfidenceDisplay.from_estimator(search)
 
 # %%
 # The budget includes the refit of the best candidate on all training rows, which predicts.

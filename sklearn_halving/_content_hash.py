@@ -7,14 +7,14 @@ import math
 import random
 import sys
 import types
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dis import get_instructions
-from functools import cached_property
 from hashlib import blake2b
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from sysconfig import get_paths
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 from scipy import sparse
@@ -25,20 +25,74 @@ DIGEST_BYTES = 16
 BLOCK_ROWS = 2**16
 OF_NO_MATTER = frozenset({"n_jobs", "verbose"})
 """Parameters of an estimator that do not change the fitted model."""
+OF_NO_MATTER_IN = {
+    "sklearn": frozenset({"memory"}),
+    "catboost": frozenset({"thread_count", "train_dir"}),
+}
+"""Those of the estimators of a package."""
 KEPT_BY_CLONE = frozenset({"_sklearn_output_config", "_metadata_request"})
 """Attributes of an estimator that a clone has, too."""
 STDLIB = get_paths()["stdlib"]
 PACKAGES = {"joblib", "numpy", "pandas", "scipy", "sklearn", "sklearn_halving"}
 """Never the user's own code, even if it is installed from a checkout."""
-_at_first: dict[int, tuple[object, str]] = {}
-"""By id: data of modules, which are kept so that the id stays theirs, and their digests."""
-GENERATORS = np.random.Generator | np.random.RandomState | random.Random
-"""Their state is no part of the code that uses them."""
+OF_PYTHON = frozenset(
+    {"__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__slotnames__"}
+    | {"__abstractmethods__", "__annotations__", "__static_attributes__", "__weakref__"}
+    | {"_abc_impl"}
+)
+"""What Python itself writes into a class."""
+MAX_SHORT = 60
+"""Longer texts are compared and shown as digests."""
+FUNCTIONS = (
+    types.FunctionType | types.MethodType | types.CodeType | staticmethod | classmethod | property
+)
+CACHES = WeakKeyDictionary | WeakValueDictionary | WeakSet
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-def content_hash(*values: object, with_code: bool = False) -> str:
+class _Own(NamedTuple):
+    """A function or a class of the user's own, its digest, its parts, and what these use."""
+
+    thing: object
+    digest: str
+    parts: dict[str, str]
+    used: list[object]
+
+
+_running: dict[int, _Own] = {}
+"""By id: the own code that a running search has read."""
+_hashed: list[tuple[tuple[object, ...], bool, str]] = []
+"""The values with own code whose digests it has asked for."""
+_n_running = 0
+_at_first: dict[str, str] = {}
+"""Digests of own code, and those that they had before the code itself has changed them."""
+
+
+@contextmanager
+def code_as_first_seen() -> Iterator[None]:
+    """Let what own code changes while it runs, such as a counter, count as it is now.
+
+    That holds in the context, and for what is unchanged afterwards.
+    """
+    global _n_running  # noqa: PLW0603
+    _n_running += 1
+    try:
+        yield
+    finally:
+        _n_running -= 1
+        if not _n_running:
+            former, values = list(_running.values()), list(_hashed)
+            _running.clear()
+            _hashed.clear()
+            for own in former:
+                _at_first.setdefault(_read(own.thing).digest, own.digest)
+            for hashed, is_kept, digest in values:
+                now = content_hash(*hashed, with_code=True, is_kept=is_kept)
+                _at_first.setdefault(now, digest)
+
+
+def content_hash(*values: object, with_code: bool = False, is_kept: bool = False) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
@@ -50,17 +104,43 @@ def content_hash(*values: object, with_code: bool = False) -> str:
     *values : object
         The values.
     with_code : bool, default=False
-        Whether functions also count with the constants and functions that they read from their
-        module, and objects with the functions and constants of their class. That is for the
-        user's own code, and not for that of installed packages.
+        Whether the user's own functions also count with what they read from their module, and
+        own classes with all that is written in them and in their own base classes.
+    is_kept : bool, default=False
+        Whether an estimator counts with all of its state, because it is not cloned.
     """
-    functions: list[types.FunctionType] | None = [] if with_code else None
-    hasher = _Hasher(functions=functions)
+    queue: list[object] | None = [] if with_code else None
+    hasher = _Hasher(queue=queue, is_kept=is_kept)
     for value in values:
         hasher.add(value)
-    if functions:
-        hasher.add_unordered("code", _code_digests(functions))
-    return hasher.digest()
+    if not queue:
+        return hasher.digest()
+    hasher.add_unordered("code", {own.digest for own in _own_code(queue)})
+    digest = _first(hasher.digest())
+    if _n_running:
+        _hashed.append((values, is_kept, digest))
+    return digest
+
+
+def code_parts(*values: object) -> dict[str, str]:
+    """Return the parts of own code that values use by their names, as digests or short texts."""
+    queue: list[object] = []
+    _Hasher(queue=queue, is_kept=True).add(values)
+    return {name: text for own in _own_code(queue) for name, text in own.parts.items()}
+
+
+def short_text(value: object) -> str:
+    """Return a plain value as text if it is short, else an empty text."""
+    text = repr(value) if _is_plain(value) else ""
+    return text if len(text) <= MAX_SHORT else ""
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.items()))
+    return value is None or type(value) in (str, bool, int, float)
 
 
 def params_digest(params: Params) -> str:
@@ -88,18 +168,23 @@ class _Hasher:
     ----------
     parents : tuple of int
         The ids of the objects that contain the current one.
-    functions : list or None
-        The functions that were found are added to it; None if their code does not count.
+    queue : list or None
+        Own functions and classes that were found are added to it; None if code does not count.
+    is_kept : bool
+        Whether estimators are not cloned.
     """
 
     def __init__(
         self,
         parents: tuple[int, ...] = (),
-        functions: list[types.FunctionType] | None = None,
+        queue: list[object] | None = None,
+        *,
+        is_kept: bool = False,
     ):
         self._hash = blake2b(digest_size=DIGEST_BYTES)
         self._parents = parents
-        self._functions = functions
+        self._queue = queue
+        self._is_kept = is_kept
 
     def digest(self) -> str:
         return self._hash.hexdigest()
@@ -111,9 +196,13 @@ class _Hasher:
         elif id(value) in self._parents:
             self._tag("inside itself", str(self._parents.index(id(value))).encode())
         else:
+            parents, is_kept = self._parents, self._is_kept
             self._parents += (id(value),)
+            # As in `clone`, which copies the rest with all of its state.
+            is_list = isinstance(value, list | tuple | set | frozenset)
+            self._is_kept = is_kept or not (is_list or is_cloned(value))
             self._add_compound(value)
-            self._parents = self._parents[:-1]
+            self._parents, self._is_kept = parents, is_kept
 
     def _tag(self, kind: str, content: bytes = b"") -> None:
         self._hash.update(b"%s:%d:" % (kind.encode(), len(content)))
@@ -157,7 +246,7 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def digest_of(self, value: object) -> str:
-        hasher = _Hasher(parents=self._parents, functions=self._functions)
+        hasher = _Hasher(self._parents, self._queue, is_kept=self._is_kept)
         hasher.add(value)
         return hasher.digest()
 
@@ -196,26 +285,17 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
-        self._add_parts(type(value))
+        self._find(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
             if isinstance(value, type):
-                self._add_parts(value)
-        elif isinstance(value, types.FunctionType | types.MethodType | types.CodeType):
-            self._add_code(value)
+                self._find(value)
+        elif isinstance(value, FUNCTIONS):
+            self._add_function(value)
         elif isinstance(value, Parameterized):
-            params = value.get_params(deep=False)
-            self.add({name: v for name, v in params.items() if name not in OF_NO_MATTER})
-            clone = getattr(type(value), "__sklearn_clone__", None)
-            clones_itself = clone is not None and clone.__module__ != "sklearn.base"
-            kept = vars(value) if clones_itself else vars(value).keys() & KEPT_BY_CLONE
-            self._add_all((name, vars(value)[name]) for name in sorted(kept))
-            if _is_of("sklearn.frozen", "FrozenEstimator", value):  # with the fitted attributes
-                self.add(dict(vars(params["estimator"])))
-        elif is_dataclass(value):
-            self.add({each.name: getattr(value, each.name) for each in fields(value)})
-        elif value is np.random.mtrand._rand:  # the global one changes all the time
-            self._tag("global")
+            self._add_estimator(value)
+        elif value is np.random.mtrand._rand or value is random.random.__self__:
+            self._tag("global")  # changes all the time
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")
             self._tag("columns", str(columns).encode())
@@ -223,120 +303,149 @@ class _Hasher:
                 self._add_array(np.asarray(value))
             except Exception:  # noqa: BLE001 - on a GPU, for example
                 self.add(_state_of(value))
-        else:
+        elif not isinstance(value, CACHES):
             self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
 
-    def _add_parts(self, kind: type) -> None:
-        if self._functions is not None:
-            own, constants = _parts_of_class(kind)
-            self._functions += own
-            self._add_all(constants)
+    def _find(self, thing: type | types.FunctionType) -> None:
+        if self._queue is not None and _is_own(thing):
+            self._queue.append(thing)
 
-    def _add_code(self, value: types.FunctionType | types.MethodType | types.CodeType) -> None:
-        if isinstance(value, types.MethodType):
+    def _add_estimator(self, value: Any) -> None:
+        known = value.get_params(deep=False)
+        of_package = OF_NO_MATTER_IN.get(type(value).__module__.partition(".")[0], frozenset())
+        ignored = {"_sklearn_version", *(known.keys() & (OF_NO_MATTER | of_package))}
+        self.add([item for item in known.items() if item[0] not in ignored])
+        if not self._is_kept:
+            kept = vars(value).keys() & KEPT_BY_CLONE
+            self._add_all((name, vars(value)[name]) for name in sorted(kept))
+            return
+        for part in _as_list(_state_of(value)):
+            is_dict = isinstance(part, dict)
+            self.add({n: v for n, v in part.items() if n not in ignored} if is_dict else part)
+
+    def _add_function(self, value: Any) -> None:
+        """Add a function, or what holds one or is a part of one."""
+        if isinstance(value, types.CodeType):
+            self._add_code(value)
+        elif isinstance(value, property):
+            self._add_all([value.fget, value.fset, value.fdel])
+        elif isinstance(value, types.MethodType):
             self._add_all([value.__func__, value.__self__])
-        elif isinstance(value, types.CodeType):
-            self._tag("code", value.co_code)
-            # Among the constants are the docstring, sets, and the code of functions inside.
-            self._add_all([value.co_names, value.co_varnames, *value.co_consts])
+        elif isinstance(value, staticmethod | classmethod):
+            self.add(value.__func__)
         else:
-            self._tag("name", _full_name(value).encode())
-            cells = [_content_of(cell) for cell in value.__closure__ or ()]
-            self._add_all([value.__code__, cells, value.__defaults__, value.__kwdefaults__])
-            if self._functions is not None:
-                self._functions.append(value)
+            self._add_plain_function(value)
+
+    def _add_plain_function(self, function: types.FunctionType) -> None:
+        self._tag("name", _full_name(function).encode())
+        cells = [_content_of(cell) for cell in function.__closure__ or ()]
+        notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}
+        self._add_all([cells, notes, function.__defaults__, function.__kwdefaults__])
+        if not _is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
+            self.add(function.__code__)
+            self._find(function)
+
+    def _add_code(self, code: types.CodeType) -> None:
+        """Add what a code does. Numbers of constants are left out: a docstring may be one."""
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+        is_open = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+        steps: list[object] = [code.co_varnames, counts, is_open, code.co_exceptiontable]
+        for step in get_instructions(code):
+            steps += [step.opname, step.argval]
+        self.add(steps)
 
 
-def _parts_of_class(kind: type) -> tuple[list[types.FunctionType], list[object]]:
-    """Return the functions and the constants of a class of the user's own."""
-    functions: list[types.FunctionType] = []
-    constants: list[object] = []
-    for base in kind.__mro__:
-        parts = vars(base).items()
-        own = [f for _, value in parts if (f := _unwrapped(value)) is not None and _is_own(f)]
-        functions += own
-        if own:
-            constants += [(n, v) for n, v in parts if n[:2] != "__" and _is_constant(v)]
-    return functions, constants
+def is_cloned(value: object) -> bool:
+    """Return whether a clone of a value keeps its parameters alone."""
+    if not isinstance(value, Parameterized) or isinstance(value, type):
+        return False
+    clone = getattr(type(value), "__sklearn_clone__", None)
+    return clone is None or clone.__module__ == "sklearn.base"
 
 
-def _unwrapped(value: Any) -> types.FunctionType | None:
-    """Return a function, or that of a method, a property and the like; None if there is none."""
-    if isinstance(value, staticmethod | classmethod | types.MethodType):
-        value = value.__func__
-    elif isinstance(value, property):
-        value = value.fget
-    elif isinstance(value, cached_property):
-        value = value.func
-    elif not isinstance(value, types.FunctionType):  # as by `lru_cache`
-        value = getattr(value, "__dict__", {}).get("__wrapped__")
-    return value if isinstance(value, types.FunctionType) else None
+def _is_own(thing: type | types.FunctionType | types.ModuleType) -> bool:
+    """Return whether code is the user's own, and not part of an installed package."""
+    module = thing.__name__ if isinstance(thing, types.ModuleType) else str(thing.__module__)
+    package = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    if isinstance(thing, types.FunctionType):
+        file = thing.__code__.co_filename
+    return not (package in PACKAGES or package in sys.stdlib_module_names or _is_installed(file))
 
 
-def _is_constant(value: object) -> bool:
-    if isinstance(value, tuple | frozenset):
-        return all(map(_is_constant, value))
-    return isinstance(value, str | bytes | int | float | complex | None)
+def _is_installed(file: str) -> bool:
+    is_package = "site-packages" in file or "dist-packages" in file
+    return is_package or file.startswith((STDLIB, "<frozen"))
 
 
-def _is_own(function: types.FunctionType) -> bool:
-    """Return whether a function is the user's own, and not part of an installed package."""
-    file, package = function.__code__.co_filename, str(function.__module__).partition(".")[0]
-    is_installed = "site-packages" in file or "dist-packages" in file
-    return not (is_installed or file.startswith((STDLIB, "<frozen")) or package in PACKAGES)
+def _first(digest: str) -> str:
+    """Return the digest that what has this one now had when a search first read it."""
+    return _at_first.setdefault(digest, digest) if _n_running else _at_first.get(digest, digest)
 
 
-def _code_digests(functions: list[types.FunctionType]) -> set[str]:
-    """Return the digests of the user's own functions that some use, and of what they read."""
-    digests, seen, queue = set[str](), set[int](), list(functions)
+def _own_code(queue: list[object]) -> list[_Own]:
+    """Return own functions and classes, and all own ones that they use."""
+    found: dict[int, _Own] = {}
     while queue:
-        function = queue.pop()
-        if id(function) in seen or not _is_own(function):
-            continue
-        seen.add(id(function))
-        digests.add(_Hasher(functions=queue).digest_of(function))
-        for name, value in _globals_read(function).items():
-            if (used := _unwrapped(value)) is not None:
-                queue.append(used)
-            elif _is_constant(value):
-                digests.add(_Hasher().digest_of((name, value)))
-            elif not isinstance(value, type | GENERATORS):
-                digests.add(_digest_at_first(name, value))
-    return digests
+        thing = queue.pop()
+        if id(thing) not in found:
+            found[id(thing)] = _read(thing)
+            queue += found[id(thing)].used
+    return list(found.values())
 
 
-def _digest_at_first(name: str, value: object) -> str:
-    """Return the digest of an object of a module, as it was when this process first asked.
+def _read(thing: object) -> _Own:
+    """Return what an own function reads from its module, or what is written in an own class."""
+    if id(thing) in _running:
+        return _running[id(thing)]
+    used: list[object] = []
+    digests: set[str] = set()
+    parts: dict[str, str] = {}
+    pairs = _globals_read(thing) if isinstance(thing, types.FunctionType) else _attributes(thing)
+    for name, value in pairs:
+        try:
+            part = _Hasher(queue=used, is_kept=True).digest_of((name, value))
+            digests.add(part)
+            parts[name] = short_text(value) or part
+        except RecursionError:  # nested very deeply
+            digests.add(name)
+    whole = _Hasher()
+    whole.add(digests)
+    own = _Own(thing, _first(whole.digest()), parts, used)
+    if _n_running:
+        _running[id(thing)] = own
+    return own
 
-    A function may count its calls or keep what it has computed in it.
-    """
-    if id(value) not in _at_first:
-        _at_first[id(value)] = value, name  # what it uses may use it
-        with suppress(RecursionError):
-            _at_first[id(value)] = value, content_hash(name, value, with_code=True)
-    return _at_first[id(value)][1]
+
+def _attributes(kind: Any) -> Iterator[tuple[str, object]]:
+    """Yield the attributes of a class and of its own base classes."""
+    for base in kind.__mro__:
+        if _is_own(base):
+            yield base.__qualname__, base.__bases__
+            for name, value in vars(base).items():
+                if name not in OF_PYTHON:
+                    yield f"{base.__qualname__}.{name}", value
 
 
-def _globals_read(function: types.FunctionType) -> dict[str, object]:
-    """Return the data and the functions that a function reads from its module.
-
-    Names that it also writes, such as that of a counter, are left out, and so are modules.
-    """
-    read: set[str] = set()
-    written: set[str] = set()
+def _globals_read(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    """Yield a function, and what it reads from its module, and from own modules that it names."""
+    yield function.__qualname__, function
+    names: set[str] = set()
     codes = [function.__code__]
     while codes:
         code = codes.pop()
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        for step in get_instructions(code):
-            if step.opname == "STORE_GLOBAL":
-                written.add(step.argval)
-            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                read.add(step.argval)
-    known = {name: function.__globals__.get(name) for name in sorted(read - written)}
-    return {name: v for name, v in known.items() if not isinstance(v, types.ModuleType)}
+        names.update(code.co_names)
+    known = function.__globals__
+    for name in sorted(names & known.keys()):
+        value = known[name]
+        if not isinstance(value, types.ModuleType):
+            yield name, value
+        elif _is_own(value):
+            for part in sorted(names & vars(value).keys()):
+                yield f"{name}.{part}", vars(value)[part]
 
 
 def _state_of(value: object) -> object:
@@ -390,3 +499,7 @@ def _content_of(cell: types.CellType) -> object:
         return cell.cell_contents
     except ValueError:  # the name is not bound yet
         return None
+
+
+def _as_list(state: object) -> list[Any]:
+    return state if isinstance(state, list) else [state]

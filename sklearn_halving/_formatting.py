@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ SHORTEST = 9
 
 CHAINED = r"\n\n(?:The above exception was the direct|During handling of the above) .+:\n\n"
 """What stands between the tracebacks of an error and of those that it followed."""
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that steer a terminal, and halves of characters, which cannot be written."""
 
 
 def counted(number: int, thing: str) -> str:
@@ -62,12 +65,28 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def printable(text: str) -> str:
+    """Return the text with codes for characters that steer a terminal or cannot be written."""
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def object_text(value: object) -> str:
+    """Return any object as text without addresses, also one whose ``repr`` raises an error."""
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - of a user
+        text = reprlib.repr(value)
+    return without_addresses(text)
+
+
 def without_addresses(text: str) -> str:
-    """Return the text without memory addresses, which differ between processes.
+    """Return the text of objects without memory addresses, which differ between processes.
 
     A function is replaced by its name, and an object with the default `repr` by the name of its
-    class, such as ``<Scorer>``.
+    class, such as ``<Scorer>``. Numbers of NumPy look as those of Python.
     """
+    text = re.sub(r"\bnp\.(?:\w*\d+|str_|longdouble)\(([^()]*)\)", r"\1", text)
+    text = re.sub(r"\bnp\.(True|False)_", r"\1", text)
     text = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", text)
     text = re.sub(r"<(?:[\w<>]+\.)*(\w+) object at 0x[0-9a-fA-F]+>", r"<\1>", text)
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
@@ -90,7 +109,7 @@ def short_texts(values: Sequence[object]) -> list[str]:
     If words would look the same, all of them are longer.
     """
     texts = list(map(_short_text, values))
-    whole = [without_addresses(str(value)) for value in values]
+    whole = list(map(object_text, values))
     words = [place for place, value in enumerate(values) if not isinstance(value, Real)]
     if len({texts[place] for place in words}) < len({whole[place] for place in words}):
         for place in words:
@@ -103,7 +122,7 @@ def _short_text(value: object) -> str:
         return f"{float(value):.4g}".replace("e-0", "e-").replace("e+0", "e")
     if hasattr(value, "get_params"):
         return type(value).__name__
-    return shortened(without_addresses(getattr(value, "__name__", str(value))), MAX_SHORT)
+    return shortened(str(getattr(value, "__name__", "")) or object_text(value), MAX_SHORT)
 
 
 def parameter_columns(board: pd.DataFrame, room: float) -> dict[str, list[str]]:

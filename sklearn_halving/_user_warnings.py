@@ -11,6 +11,8 @@ from pathlib import Path
 import joblib
 import sklearn
 
+from sklearn_halving._formatting import printable
+
 NOT_OF_THE_USER = (
     *(str(Path(module.__file__).parent) + os.sep for module in (sklearn, joblib)),
     str(Path(__file__).parent) + os.sep,
@@ -29,4 +31,4 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(NOT_OF_THE_USER):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(printable(message), category, stacklevel=level)

@@ -192,5 +192,5 @@ def main() -> list[str]:
         str(play(VarianceHalving(60), np.array([0.1, 0.5, 0.2]))),
         *(str(estimate) for estimate in simulated(searches[0].history_)),
         *levels(),
-        *(search.summary() for search in searches),
+        *(str(search.summary()) for search in searches),
     ]

@@ -30,7 +30,7 @@ from scipy.ndimage import gaussian_filter
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from _common import load_images
 
-from sklearn_halving.policies import BayesGap, FactorCovariance, Problem, Pulls
+from sklearn_halving.policies import BayesGap, Problem, Pulls
 
 N_PULLS = (20, 50, 100, 200)
 CHUNK = 250  # problems at a time: what they hold fits into the cache
@@ -125,7 +125,7 @@ class Traffic:
         centred = (known - known.mean(axis=0)) / np.sqrt(self.n_known - 1)
         noise = 0.05 * float((centred**2).sum(axis=0).mean())
         self.noise = noise
-        self.model = Model(FactorCovariance(centred.T), noise, known.mean(axis=0))
+        self.model = Model(centred.T @ centred, noise, known.mean(axis=0))
 
     def _signals(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return self._typical + rng.standard_normal((n, self._causes.shape[1])) @ self._causes.T
@@ -151,7 +151,7 @@ class Pixels:
         self.rank = 1 + int((values[::-1].cumsum() < 0.999 * values.sum()).sum())
         factor = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, : self.rank]
         self.noise = 0.05 * float(values.mean())
-        self.model = Model(FactorCovariance(factor), self.noise, known.mean(axis=0))
+        self.model = Model(factor @ factor.T, self.noise, known.mean(axis=0))
         self._n_played = 0
 
     def arms(self, rng: np.random.Generator, n_problems: int) -> Arms:

@@ -5,6 +5,7 @@ A fit that fails gets its score here. What follows from it is decided by the pol
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from joblib.logger import short_format_time
 from sklearn.base import clone
 
 from sklearn_halving._content_hash import params_digest
+from sklearn_halving._formatting import object_text, printable
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
     method_params,
@@ -235,8 +237,8 @@ def _trained(
 
 
 def _traceback() -> str:
-    """Return the traceback of an error, without characters that cannot be printed."""
-    return format_exc().encode(errors="backslashreplace").decode()
+    """Return the traceback of an error, which can be printed."""
+    return printable(format_exc())
 
 
 def _scored(
@@ -302,17 +304,18 @@ def _real_number(value: Any, scores: object, scorer: Scorer) -> float:
     """Return a score as a plain number, or raise if it cannot be compared with others."""
     with suppress(AttributeError, ValueError):  # of NumPy, with one element
         value = value.item()
-    if not isinstance(value, Number) or isinstance(value, complex):
-        raise ValueError(
-            "scoring must return a number that can be compared, or a dict with one for each "
-            f"metric; got {scores!r}. (scorer={scorer})"
-        )
-    return cast("float", value)
+    if isinstance(value, Number) and not isinstance(value, complex):
+        with suppress(OverflowError):  # of a huge whole number
+            return float(cast("float", value))  # also of a Decimal
+    raise ValueError(
+        "scoring must return a number that can be compared, or a dict with one for each "
+        f"metric; got {reprlib.repr(scores)}. (scorer={object_text(scorer)})"
+    )
 
 
 def write_line(line: str) -> None:
     """Write a line to the standard output, like ``print``."""
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(printable(line) + "\n")
     sys.stdout.flush()
 
 
@@ -326,7 +329,7 @@ def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
 def _params_text(task: EvaluationTask, pull: Pull) -> str:
     level_params = task.resource.params_at(pull.level)
     params = task.candidates[pull.arm] | level_params
-    texts = [f"{name}={params[name]}" for name in sorted(params)]
+    texts = [f"{name}={object_text(params[name])}" for name in sorted(params)]
     if not level_params and pull.level < task.max_level:
         # Without the amount, a candidate would seem to have several scores on the same split.
         texts.append(f"n_resources={task.resource.to_amount(pull.level)}")

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_halving._content_hash import content_hash, params_digest, plain_value, value_digest
 from sklearn_halving._typing import Params
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._journal import FitKey, FitStore, Values
+from sklearn_halving.execution._store import FitKey, FitStore, Values
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Outcome, PullLimits
 from sklearn_halving.policies._types import MAX_SPLITS, Problem, Pull
 from sklearn_halving.resources import TrainingSize, WholeFit

@@ -1,6 +1,6 @@
 """The pull loop, which connects a policy with the execution of pulls.
 
-It asks the policy for pulls, submits them, writes the outcomes to the journal and tells them to
+It asks the policy for pulls, submits them, writes the outcomes to the store and tells them to
 the policy.
 """
 
@@ -21,9 +21,9 @@ from typing import Any, cast
 import numpy as np
 
 from sklearn_halving._typing import CallbackContext
-from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import FAR_APART, Prices
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import Job, Outcome, PullLimits, Result
 from sklearn_halving.execution.workers._executors import Executor
@@ -60,6 +60,7 @@ class PullLog:
     places: dict[Pull, int] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
+    _returned: frozenset[str] | None = None
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome; each pull is added once.
@@ -67,12 +68,27 @@ class PullLog:
         If ``scoring`` is a callable that returns a dict, only a fit that works tells the names of
         the metrics. Those that failed before get them, too.
         """
+        self._check_metrics(outcome)
         sides = outcome.test_scores, outcome.train_scores
         names = next((list(scores) for scores in sides if isinstance(scores, dict)), [])
         if names and not self.metrics:
             self.metrics = names
             self.outcomes = {p: o.with_metrics(self.metrics) for p, o in self.outcomes.items()}
         self.outcomes[outcome.pull] = outcome.with_metrics(self.metrics)
+
+    def _check_metrics(self, outcome: Outcome) -> None:
+        """Raise if a callable ``scoring`` returns other metrics than for the fits before."""
+        if outcome.kind != "ok":
+            return
+        scores = outcome.test_scores
+        returned = frozenset[str](scores if isinstance(scores, dict) else ())
+        if self._returned not in (None, returned):
+            before, now = (sorted(names) or "a number" for names in (self._returned, returned))
+            raise ValueError(
+                "scoring must return the same metrics for every candidate and split; got "
+                f"{now} after {before}."
+            )
+        self._returned = returned
 
     def in_order_of_return(self) -> list[Outcome]:
         """Return the outcomes in the order in which they returned, in this search or before."""

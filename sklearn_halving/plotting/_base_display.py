@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 ROW = ["candidate", "n_resources"]
-"""What tells the rows of ``cv_results_`` apart."""
+"""The columns that identify a row of ``cv_results_``."""
 ENOUGH_SCORES = 5
-"""A candidate with as many scores as GridSearchCV has by default is known well enough."""
+"""With the default number of scores in GridSearchCV, a candidate is known well enough."""
 
 
 class FittedSearch:
@@ -34,7 +34,7 @@ class FittedSearch:
     display : str
         Class name of the display, for error messages.
     metric : str or None
-        Name of the metric, as in ``mean_test_<metric>``. None is the one that steered the search.
+        Name of the metric, as in ``mean_test_<metric>``. None is the one that guided the search.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class FittedSearch:
         Names of the metric and of the resource on an axis, what the resource counts, and what
         partial candidates lack.
     has_posterior : bool
-        Whether there is a posterior; it exists only for the metric that steered the search.
+        Whether there is a posterior; it exists only for the metric that guided the search.
     best_candidate, own : int or None
-        Numbers of the winner, and of the estimator as it is.
+        Numbers of the winner, and of the unmodified estimator.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class FittedSearch:
         the mean, or the posterior mean if there is one; ``lower`` and ``upper``, one standard
         error or the bounds of the posterior, NaN if they are not known; ``is_partial``,
         whether others with the same resource have more splits; ``best`` and ``own``, whether it is
-        the winner or the estimator as it is.
+        the winner or the unmodified estimator.
         """
         fits = self.history.groupby(ROW)
         table, n_splits = fits[["loop", "bracket"]].first().join(self._by_row()), fits.size()
@@ -115,7 +115,7 @@ class FittedSearch:
         """Return a row for each candidate with a score, in the order of `leaderboard`.
 
         It is the row of `rungs` with the largest amount of resource, with columns ``params``, and
-        ``is_full``, whether no other candidate has more of it. Those with less are partial, too.
+        ``is_full``, whether no other candidate has more of it. If not, it is partial, too.
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows

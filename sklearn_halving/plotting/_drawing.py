@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 CANDIDATES, WINNER, OWN = "#4a90d0", "#ee7b12", "#22a884"
-"""The palette: it has the same meaning in all displays, and can be read on white and on black."""
+"""The palette. It means the same in all displays, and can be read on white and on black."""
 FULL: Params = {"color": CANDIDATES, "linewidths": 0, "alpha": 0.85}
 PARTIAL: Params = {"edgecolors": CANDIDATES, "facecolors": "none", "linewidths": 1.1, "alpha": 0.8}
 AT_EDGE = 0.02
-"""Place of what is below an axis, as a part of its height."""
+"""Where points below the axis are drawn, as a fraction of its height."""
 MAX_CATEGORIES = 6
 """Number of values up to which numbers among words are categories."""
 WIDTH, HEIGHT = 7.2, 4.05
-"""Inches of a figure: on a slide, the font of 10 points is one of 18."""
+"""Inches of a figure. On a slide, its 10-point font appears as 18 points."""
 
 
 def evenly(number: int, most: int) -> np.ndarray:
@@ -36,8 +36,8 @@ def evenly(number: int, most: int) -> np.ndarray:
 def set_values(axis: Axis, values: Sequence[object]) -> np.ndarray:
     """Scale an axis for the values of a parameter, and return their positions.
 
-    A few words among many numbers, such as "scale", have places of their own behind the numbers,
-    and so has 0 before a logarithmic scale.
+    A few words among many numbers, such as "scale", get separate places behind the numbers. So
+    does 0, before a logarithmic scale.
     """
     numbers = np.array([float(value) if is_finite_number(value) else np.nan for value in values])
     if suits_log(np.unique(numbers[(numbers != 0) & ~np.isnan(numbers)])):
@@ -152,14 +152,14 @@ Marked = tuple[np.ndarray, str, str]
 
 
 def marked(table: pd.DataFrame) -> tuple[Marked, Marked]:
-    """Return the rows of the estimator as it is, unless it wins, and of the winner."""
+    """Return the row of the unmodified estimator, unless it wins, and the row of the winner."""
     best, own = table["best"].to_numpy(), table["own"].to_numpy()
     name = "winner: your model" if (best & own).any() else "winner"
     return (own & ~best, "your model", OWN), (best, name, WINNER)
 
 
 def draw_marked(ax: Axes, x: np.ndarray, y: np.ndarray, table: pd.DataFrame) -> None:
-    """Draw a diamond at the estimator as it is, and a star at the winner."""
+    """Draw a diamond at the unmodified estimator, and a star at the winner."""
     marks = ("D", 70), ("*", 260)
     for (rows, label, color), (marker, size) in zip(marked(table), marks, strict=True):
         if rows.any():

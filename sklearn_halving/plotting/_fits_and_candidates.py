@@ -24,10 +24,10 @@ Cost = Literal["fits", "seconds"]
 class HistoryDisplay(Display):
     """Every fit, the best candidate so far, and the level of your model.
 
-    Use `from_estimator` to create a display. A point is a fit. The line is the final mean score
-    of the best candidate by then, in the order of `leaderboard`. A candidate counts from its first
-    fit with its largest resource, so the line ends with the choice of the search, and shows when
-    this was found. Your model is the estimator as it is, if it was fitted.
+    Use `from_estimator` to create a display. Each point is a fit. The line is the final mean score
+    of the best candidate so far, in the order of `leaderboard`. A candidate counts from its first
+    fit with its largest resource. So the line ends at the winner, and shows when it was found.
+    Your model is the unmodified estimator, if it was fitted.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class HistoryDisplay(Display):
         numbers of fits and of seconds so far), ``is_partial``, ``best`` (a candidate, NaN if there
         is none yet) and ``best_score``.
     own_score : float or None
-        Mean score of the estimator as it is.
+        Mean score of the unmodified estimator.
     score_label, unit : str
         Names of the metric, and of what the resource counts.
 
@@ -58,8 +58,10 @@ class HistoryDisplay(Display):
     ... ).fit(X, y)
     >>> from sklearn_halving.plotting import HistoryDisplay
     >>> display = HistoryDisplay.from_estimator(search)
-    >>> len(display.fits) == search.n_fits_
-    True
+    >>> display.fits[["candidate", "fits", "best"]].tail(2)
+        candidate  fits  best
+    23          2    24     3
+    24          3    25     3
     """
 
     fits: pd.DataFrame
@@ -85,7 +87,7 @@ class HistoryDisplay(Display):
         cost : {"fits", "seconds"}, default="fits"
             Quantity on the x axis. Seconds are those in which fits ran.
         metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
+            The metric to show if there are several. None shows the one that guided the search.
         ax : matplotlib Axes or None, default=None
             The axes to draw on. None makes a new figure.
 
@@ -168,7 +170,7 @@ class HistoryDisplay(Display):
 
 
 def _busy_seconds(history: pd.DataFrame) -> pd.Series:
-    """Return the time at the end of each fit, without breaks, as before a resume."""
+    """Return the time at the end of each fit, without breaks such as before a resume."""
     in_order = history.sort_values("started", kind="stable")
     last_end = in_order["ended"].cummax().shift(fill_value=0.0)
     breaks = (in_order["started"] - last_end).clip(lower=0.0).cumsum()
@@ -227,8 +229,10 @@ class ConfidenceDisplay(Display):
     ...     DecisionTreeClassifier(), {"max_depth": range(1, 9)}, n_fits=12, random_state=0
     ... ).fit(X, y)
     >>> shown = ConfidenceDisplay.from_estimator(search).candidates
-    >>> bool((shown["lower"] <= shown["score"]).all())
-    True
+    >>> shown[["label", "lower", "score", "upper"]].head(2).round(2)
+      label  lower  score  upper
+    0  7      0.8...  0.8...  0.9...
+    1  ...    0.8...  0.8...  0.9...
     """
 
     candidates: pd.DataFrame

@@ -54,7 +54,7 @@ class ParameterDisplay(Display):
     ----------
     candidates : DataFrame
         One row for each candidate with a score, with columns ``candidate``, ``params``, ``score``,
-        ``is_partial``, ``best`` and ``own`` (whether it is the estimator as it is).
+        ``is_partial``, ``best`` and ``own`` (whether it is the unmodified estimator).
     parameters : dict of str to str
         Names of the parameters, and their labels.
     partial_label, score_label : str
@@ -105,10 +105,10 @@ class ParameterDisplay(Display):
         search : estimator
             A fitted search of this package.
         parameters : str, list of str or None, default=None
-            Names of parameters, as in ``param_distributions``. None takes those in which
-            candidates differ, at most twelve.
+            Names of parameters, as in ``param_distributions``. None takes the parameters
+            in which candidates differ, at most twelve.
         metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
+            The metric to show if there are several. None shows the one that guided the search.
         ax : matplotlib Axes or None, default=None
             The axes to draw on. None makes a new figure.
 
@@ -238,7 +238,7 @@ class ParameterPairDisplay(Display):
             Names of the parameters of the x and the y axis. None takes the first two that most
             candidates share.
         metric : str or None, default=None
-            The metric to show if there are several. None shows the one that steered the search.
+            The metric to show if there are several. None shows the one that guided the search.
         ax : matplotlib Axes or None, default=None
             The axes to draw on. None makes a new figure.
 

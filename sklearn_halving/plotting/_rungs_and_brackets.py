@@ -140,11 +140,11 @@ BOX = 0.16
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BracketDisplay(Display):
-    """Brackets as streams of candidates: the size of each rung, and how many go on.
+    """Brackets as streams of candidates: the size of each rung, and how many advance.
 
     Use `from_estimator` to create a display. Each bracket is a lane, drawn from left to right.
     Each rung is a box labelled with its number of candidates, and the band between two boxes
-    shows the candidates that go on. Rungs with the same amount of resource are below each other.
+    shows the candidates that advance. Rungs with the same amount of resource are below each other.
     The height of a box is the square root of its number, so that the last ones remain visible. On
     the right is the best score with the most resource and on all splits, and a star in the lane of
     the winner. A search that drops candidates in stages has one lane.
@@ -277,7 +277,7 @@ class BracketDisplay(Display):
 
 
 def _draw_lane(ax: Axes, place: np.ndarray, n_candidates: np.ndarray, center: float) -> None:
-    """Draw boxes, their numbers, and bands of those that go on, from their share of the height."""
+    """Draw boxes, their numbers, and bands of the candidates that advance."""
     half = np.sqrt(n_candidates) / 2
     leaving = half[:-1] * np.minimum(n_candidates[1:] / n_candidates[:-1], 1.0)
     boxes = place - BOX, place + BOX, half, half

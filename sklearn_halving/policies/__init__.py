@@ -12,7 +12,7 @@ New arms against the best so far, within a budget of pulls or of time
 Pulls at the largest level, for noisy arms
     `VarianceHalving`, `UniformAllocation`
 Best of correlated arms, also with fewer pulls than arms
-    `BayesGap`; prior covariances: `FactorCovariance`, `KernelCovariance`, `KernelFamily`
+    `BayesGap`; a prior covariance whose length scales are estimated: `KernelFamily`
 Best arm with a fixed number of pulls
     `SuccessiveRejects`, `AnytimeSuccessiveRejects`, `UCBE`, `AdaptiveUCBE`, `GapE`, `GapEV`,
     `AdaptiveGapEV`, `UGapEb`, `AdaptiveUGapEb`, `VarianceRejects`
@@ -34,6 +34,7 @@ Types of what only some policies can do
     `Believes`, `Guarantees`, `StopsEarly`, `ScoresAtLevel`
 """
 
+from sklearn_halving._gaussian_process import KernelFamily
 from sklearn_halving.policies._bayes_gap import BayesGap
 from sklearn_halving.policies._budgeted_race import BudgetedRace
 from sklearn_halving.policies._exp3 import EXP3
@@ -94,13 +95,11 @@ from sklearn_halving.policies._upper_confidence import (
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._separate_games import SimplePolicy
-from sklearn_halving.policies.posterior._arm_posterior import FactorCovariance, KernelCovariance
-from sklearn_halving.policies.posterior._hyperparameters import KernelFamily
 
 __all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]
 __all__ += ["FiniteHorizonHalving", "InfiniteHorizonHalving", "SuccessiveHalving"]
 __all__ += ["AsynchronousBrackets", "BudgetedRace", "UniformAllocation", "VarianceHalving"]
-__all__ += ["BayesGap", "FactorCovariance", "KernelCovariance", "KernelFamily"]
+__all__ += ["BayesGap", "KernelFamily"]
 __all__ += ["AnytimeSuccessiveRejects", "SuccessiveRejects", "VarianceRejects"]
 __all__ += ["UCBE", "AdaptiveGapEV", "AdaptiveUCBE", "AdaptiveUGapEb", "GapE", "GapEV", "UGapEb"]
 __all__ += ["LUCB", "LilUCB", "MedianElimination", "SuccessiveElimination", "UGapEc"]

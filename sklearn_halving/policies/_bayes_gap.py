@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import partial
-from math import ceil, inf, prod
+from dataclasses import dataclass, field
+from math import ceil, inf, isfinite, isinf
 from numbers import Real
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import rq
 from scipy.special import ndtr, ndtri
 
 from sklearn_halving._checks import Count, NotNegative, Positive, Rule, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
-from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy, Tolerance
-from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._ranking import places
-from sklearn_halving.policies.posterior._arm_posterior import (
-    ArmCovariance,
+from sklearn_halving._gaussian_process import (
     ArmPosterior,
-    PriorFeatures,
-    as_arm_covariance,
-    effective_n_arms,
-)
-from sklearn_halving.policies.posterior._hyperparameters import (
-    Hyperparameters,
+    ArmPrior,
+    Features,
     KernelFamily,
-    Model,
-    Refits,
+    fit_to_rewards,
+    variances_of,
 )
-from sklearn_halving.policies.posterior._state import PosteriorState, PullOfEach
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._plan import Plan, open_plan
+from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pull
+from sklearn_halving.policies.bases._base_policy import Tolerance
+from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
@@ -50,6 +44,20 @@ GP_UCB_DELTA = 0.1
 
 MARGIN = 0.1
 """Minimum improvement, as a multiple of the largest posterior standard deviation."""
+
+FARTHEST = 1e100
+"""Largest distance of a reward from the first one, so that squares do not overflow."""
+
+N_DOUBTS = 2
+"""A split is suspected to be broken if so many pulls failed there and none succeeded."""
+
+REFITS = frozenset(5 * 2**i for i in range(30))
+"""Numbers of rewards after which the hyperparameters are estimated."""
+
+OUTLIER_SPREADS = 3.0
+"""Limit for the distance of a reward below the median, as a multiple of the distance of the best
+reward above it. Lower rewards are raised to the limit, so that a few poor arms do not determine
+the scale."""
 
 
 def scores_of(
@@ -71,9 +79,9 @@ def scores_of(
         "pi" the normal quantile of the probability of an improvement by a margin. Without a
         margin, the best arm would always have the largest probability, 1/2, and no other arm
         would be pulled.
-    mean, deviation : ndarray of shape (n_problems, n_arms)
+    mean, deviation : ndarray of shape (n_arms,)
         Posterior means and standard deviations. The latter include pulls in flight.
-    was_pulled : ndarray of bool of shape (n_problems, n_arms)
+    was_pulled : ndarray of bool of shape (n_arms,)
         Arms in play that have a reward.
     round_number : int
         Number of the next pull, t, counted from 1.
@@ -81,12 +89,11 @@ def scores_of(
     if acquisition == "bayes_ucb":
         return mean + float(ndtri(1 - 1 / (round_number + 1))) * deviation
     if acquisition == "gp_ucb":
-        inside = mean.shape[1] * round_number**2 * np.pi**2 / (6 * GP_UCB_DELTA)
+        inside = len(mean) * round_number**2 * np.pi**2 / (6 * GP_UCB_DELTA)
         return mean + np.sqrt(2 * np.log(inside)) * deviation
-    best = np.where(was_pulled, mean, -np.inf).max(axis=1, keepdims=True)
-    best = np.where(np.isfinite(best), best, mean.max(axis=1, keepdims=True))
+    best = (mean[was_pulled] if was_pulled.any() else mean).max()
     if acquisition == "pi":
-        best = best + MARGIN * deviation.max(axis=1, keepdims=True)
+        best += MARGIN * deviation.max()
     z: FloatArray = np.clip((mean - best) / np.maximum(deviation, 1e-150), -1e150, 1e150)
     if acquisition == "pi":
         return z
@@ -101,7 +108,7 @@ def _check_beta(name: str, value: str | float, advice: str) -> None:
 
 
 @dataclass(frozen=True)
-class BayesGap(BasePolicy):
+class BayesGap(SeparateGames):
     r"""Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
     The mean rewards of the arms have a joint Gaussian prior, so that a pull of one arm is
@@ -113,10 +120,9 @@ class BayesGap(BasePolicy):
     ----------
     n_pulls : int
         Maximum number of pulls of all arms together, the horizon T.
-    covariance : array-like of shape (n_arms, n_arms), ArmCovariance or KernelFamily, default=None
-        Prior covariance of the arms. `FactorCovariance` and `KernelCovariance` do not compute the
-        full matrix. With a `KernelFamily`, the length scales, ``noise_variance`` and
-        ``split_variance`` are only initial values. They are estimated by maximum marginal
+    covariance : array-like of shape (n_arms, n_arms) or KernelFamily, default=None
+        Prior covariance of the arms. With a `KernelFamily`, the length scales, ``noise_variance``
+        and ``split_variance`` are only initial values. They are estimated by maximum marginal
         likelihood after 5, 10, 20, 40, ... rewards. If None, arms are independent with variance 1.
     noise_variance : float, default=0.25
         Variance of a reward around the mean of its arm on its split.
@@ -231,134 +237,141 @@ class BayesGap(BasePolicy):
         """Return the plan of a single round."""
         return open_plan(problem, self.n_pulls, window=self.pulls_in_flight)
 
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> PosteriorState:
-        """Return the state before the first pull. Only Thompson sampling uses the seed."""
-        n_problems = prod(batch_shape)
-        make_model = partial(self._model, n_problems)
-        parameters = Hyperparameters(np.zeros(0), self.noise_variance, self.split_variance)
-        covariance, refits = self.covariance, None
-        if isinstance(covariance, KernelFamily):
-            rule = "be family.at(...) for several problems, or for standardize=False"
-            refuse_unless(n_problems == 1 and self.standardize, "covariance", rule, covariance)
-            parameters = replace(parameters, log_lengths=np.log(np.asarray(covariance.lengths)))
-            refits = Refits(covariance, parameters, make_model)
-            covariance = covariance.at(parameters.log_lengths)
-        covariance = as_arm_covariance(covariance, problem.n_arms)
-        rng = np.random.default_rng(seed if seed is not None else 0)
-        mean = _checked_prior_mean(self.prior_mean, problem.n_arms)
-        model = make_model(covariance, parameters)
-        state = PosteriorState(problem, batch_shape, rng, mean, self.standardize, *model, refits)
-        if self.breaks_ties and isinstance(seed, np.random.SeedSequence):
-            state.break_ties(seed)
-        return state
+    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BayesGapGame:
+        return BayesGapGame(self, problem, rng)
 
-    def _model(
-        self, n_problems: int, covariance: ArmCovariance, parameters: Hyperparameters
-    ) -> Model:
-        """Return the posterior before the first pull, and the constants of its bounds."""
-        features, noise = PriorFeatures(covariance), parameters.noise_variance
-        if self.acquisition == "thompson" or n_problems > 1:  # many problems pull most of the arms
-            features.cover_all(MAX_FEATURES_AT_START)
-        variance = np.asarray(covariance.diagonal)
-        n_counted = float(len(variance))
-        if self.beta == "effective":
-            n_counted = effective_n_arms(covariance)
-        exploration = Exploration.of(self.beta, variance, n_counted, self.n_pulls, noise)
-        return ArmPosterior(features, n_problems, noise, parameters.split_variance), exploration
+    def belief(self, state: SeparateState) -> Belief:
+        """Return what is known of the arms of a single problem, see `BayesGapGame.belief`."""
+        return cast(BayesGapGame, state.games[0]).belief()
 
-    def ask(self, state: PosteriorState, max_pulls: int) -> Pulls:
+
+class BayesGapGame:
+    """The state of a single problem."""
+
+    def __init__(self, rules: BayesGap, problem: Problem, rng: np.random.Generator) -> None:
+        n_arms = problem.n_arms
+        self.rules, self.problem, self.rng = rules, problem, rng
+        self.model = ArmModel(rules, n_arms)
+        self.priority = _priority(n_arms, rng) if rules.breaks_ties else None
+        self.alive = np.ones(n_arms, dtype=bool)
+        """Arms with finite rewards only."""
+        self.n_asked, self.n_told = np.zeros((2, n_arms), dtype=np.int64)
+        """The next split of each arm, and the number of its finite rewards."""
+        self.infinite = np.zeros(n_arms)
+        """Sum of the infinite rewards and NaN, which are not part of the posterior."""
+        self.lowest = inf
+        """The lowest finite reward so far, which replaces the reward of failed pulls."""
+        self.n_rounds = 0
+        """Number of pulls that were requested."""
+        self.rounds: list[tuple[int, float]] = []
+        """The leaders of all rounds, and the bounds of their regrets in standardized units."""
+        self.in_flight: dict[tuple[int, int], None] = {}
+        """Arms and splits of the pulls in flight, oldest first."""
+        self.lost: list[tuple[int, int]] = []
+        """Arms and splits of failed pulls, as long as there is no reward."""
+        self.works: set[int] = set()
+        """The splits on which an arm has a reward."""
+        self.doubtful: dict[int, list[int]] = {}
+        """The arms that failed on each of the other splits. They may be pulled again."""
+        self._ahead: ArmPosterior | None = None
+
+    # Algorithm 1: a round is lines 1 to 4 in `ask`, and lines 5 and 6 in `tell`.
+
+    def ask(self, max_pulls: int) -> list[Pull]:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""
-        n_open = len(state.pending)
-        room = min(max_pulls, self.pulls_in_flight - n_open, self.n_pulls - state.n_rounds)
-        chosen: list[PullOfEach] = []
-        while len(chosen) < room and (may_pull := state.may_pull()).any():
-            arm = self._choose(state, may_pull)
-            n_left = self.n_pulls - state.n_rounds
-            if self.confirm and n_left <= ceil(self.n_pulls / CONFIRMING_SHARE):
-                arm = self._confirmed(state, arm, may_pull)
-            chosen.append(state.open_pulls(np.where(may_pull.any(axis=1), arm, NO_ARM)))
-        shape = (*state.batch_shape, len(chosen))
-        columns = np.array(chosen, dtype=np.int64).reshape(len(chosen), 2, len(state.lowest))
-        arms, repetitions = columns.transpose(1, 2, 0).reshape(2, *shape)
-        return Pulls(arms, np.full(shape, state.problem.max_level), repetitions)
+        rules, pulls = self.rules, list[Pull]()
+        n_confirming = ceil(rules.n_pulls / CONFIRMING_SHARE) if rules.confirm else 0
+        room = min(max_pulls, rules.pulls_in_flight - len(self.in_flight))
+        while len(pulls) < room and (n_left := rules.n_pulls - self.n_rounds) > 0:  # line 1
+            if not (may_pull := self._may_pull()).any():
+                break
+            arm = self._choose(may_pull)
+            if n_left <= n_confirming:
+                arm = self._confirmed(arm, may_pull)
+            pulls.append(self._open(arm))
+        return pulls
 
-    def _choose(self, state: PosteriorState, may_pull: BoolArray) -> IntArray:
-        """Return the next arm of each problem. The variances include pulls in flight."""
-        posterior, estimates, alive = state.posterior_ahead(), state.estimates(), state.alive
+    def _choose(self, may_pull: BoolArray) -> int:
+        """Return the next arm. The variances include pulls in flight."""
+        posterior, estimates, alive = self._posterior_ahead(), self.model.estimates(), self.alive
         mean, deviation = estimates.mean, np.sqrt(posterior.variance)
-        if self.acquisition == "bayesgap":
-            # Lines 7 and 8 of Algorithm 1: beta for the gaps so far, and the bounds.
-            beta = state.exploration.beta(mean, deviation, alive, self.epsilon / estimates.scale)
-            width = beta[:, np.newaxis] * deviation
+        acquisition = self.rules.acquisition
+        if acquisition == "bayesgap":
+            beta = self._beta(estimates, deviation)  # line 7: beta, for the gaps so far
+            width = beta * deviation  # line 8: U_k and L_k are mean +- width
             # Lines 2 to 4: the leader J, its rival j, and the one with the wider interval.
-            choice = choose_by_gap(mean, width, alive, may_pull, state.priority)
-            state.rounds.append((choice.leader, choice.bound))
+            choice = choose_by_gap(mean, width, alive, may_pull, self.priority)
+            self.rounds.append((choice.leader, choice.bound))
             return choice.arm
-        if self.acquisition == "thompson":
-            score = mean + posterior.sample(state.rng)
+        if acquisition == "thompson":
+            score = mean + posterior.sample(self.rng)
         else:
-            was_pulled = (state.n_told > 0) & alive
-            score = scores_of(self.acquisition, mean, deviation, was_pulled, state.n_rounds + 1)
-        return first_largest(np.where(may_pull, score, -np.inf), state.priority)
+            was_pulled = (self.n_told > 0) & alive
+            score = scores_of(acquisition, mean, deviation, was_pulled, self.n_rounds + 1)
+        return first_largest(np.where(may_pull, score, -np.inf), self.priority)
 
-    def tell(self, state: PosteriorState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, one column after the other."""
-        shape = len(state.lowest), len(pulls)
-        values = np.asarray(rewards, dtype=np.float64)
-        columns = (array.reshape(shape).T for array in (pulls.arm, pulls.repetition, values))
-        for column in zip(*columns, strict=True):
-            state.take_in(*column)
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull. An arm that fails or is infinite is eliminated.
 
-    def is_finished(self, state: PosteriorState) -> bool:
-        """Return whether the rewards of all pulls are known, or no arm can be pulled."""
-        if state.pending:
-            return False
-        return state.n_rounds >= self.n_pulls or not state.may_pull().any()
+        In the posterior, the reward of a failed pull is replaced by the lowest reward so far.
+        """
+        arm, _, split = pull  # line 5: observe the reward
+        self.in_flight.pop((arm, split), None)
+        failed = self._failed(arm, split, reward)
+        if not (self.in_flight and isfinite(reward)) or failed:
+            self._ahead = None
+        if isfinite(reward):
+            self.n_told[arm] += 1
+            self.lowest = min(self.lowest, reward)
+            self._learn(arm, split, reward)  # line 6: update the posterior
+        elif isinf(reward):
+            self.alive[arm] = False
+            self.infinite[arm] += reward  # the sum of plus and minus infinity is NaN
+        if reward == -inf:
+            self.lost.append((arm, split))
+        for other in failed:
+            self.alive[other], self.infinite[other] = False, np.nan
+            self.lost.append((other, split))
+        if self.lowest < inf:
+            for other, at in self.lost:
+                self._learn(other, at, self.lowest)
+            self.lost = []
 
-    def is_alive(self, state: PosteriorState) -> BoolArray:
-        """Return which arms may still be pulled."""
-        return state.alive.reshape(*state.batch_shape, -1).copy()
-
-    def recommend(self, state: PosteriorState) -> IntArray:
+    def best(self) -> int:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        best = self._favorite(state, state.estimates().mean, only_pulled=self.confirm)
-        is_known, infinite = state.is_known(), state.infinite
-        if state.problem.n_arms == 1 and not state.n_rounds:
-            is_known[:] = True
-        is_bad, is_great = infinite == -np.inf, infinite == np.inf
-        rest = np.where(is_bad.any(axis=1), is_bad.argmax(axis=1), NO_ARM)
-        best = np.where(is_known, best, rest)
-        best = np.where(is_great.any(axis=1), is_great.argmax(axis=1), best)
-        return best.reshape(state.batch_shape)
+        is_great, is_bad = self.infinite == np.inf, self.infinite == -np.inf
+        if is_great.any():
+            return int(is_great.argmax())
+        if self._is_known() or (self.problem.n_arms == 1 and not self.n_rounds):
+            return self._favorite(self.model.estimates().mean, only_pulled=self.rules.confirm)
+        return int(is_bad.argmax()) if is_bad.any() else NO_ARM
 
-    def _favorite(self, state: PosteriorState, mean: FloatArray, *, only_pulled: bool) -> IntArray:
-        """Return the arm that looks best in each problem, whether or not its reward is known."""
-        may_win, has_reward = state.may_win(), state.n_told > 0
-        if only_pulled:
-            was_pulled = may_win & has_reward
-            may_win = np.where(was_pulled.any(axis=1, keepdims=True), was_pulled, may_win)
+    def _favorite(self, mean: FloatArray, *, only_pulled: bool) -> int:
+        """Return the arm that looks best, whether or not its reward is known."""
+        may_win, has_reward = self._may_win(), self.n_told > 0
+        if only_pulled and (may_win & has_reward).any():
+            may_win = may_win & has_reward
+        if self.rules.recommendation == "smallest_bound":  # line 10: J of the least B_J
+            rounds = [(leader, bound) for leader, bound in self.rounds if may_win[leader]]
+            if rounds:
+                return rounds[first_largest(np.array([-bound for _, bound in rounds]))][0]
         best = first_largest(np.where(may_win, mean, -np.inf))
-        least = (mean - TIED * np.sqrt(state.posterior.variance)).take(places(mean, best))
+        least = mean[best] - TIED * np.sqrt(self.model.posterior.variance[best])
         # Pulled arms are preferred in ties.
-        is_tied = may_win & (mean >= least[:, np.newaxis])
-        best = (is_tied * np.where(has_reward, 2.0, 1.0)).argmax(axis=1)
-        if self.recommendation == "smallest_bound" and state.rounds:  # line 10 of Algorithm 1
-            return state.leader_of_least_bound(best, may_win)
-        return best
+        is_tied = may_win & (mean >= least)
+        return int((is_tied & has_reward if (is_tied & has_reward).any() else is_tied).argmax())
 
-    def _confirmed(self, state: PosteriorState, arm: IntArray, may_pull: BoolArray) -> IntArray:
-        """Return the arms that look best, or the given arms if these need no confirmation."""
-        mean, deviation = state.estimates().mean, np.sqrt(state.posterior.variance)
-        rows, best = np.arange(len(arm)), self._favorite(state, mean, only_pulled=False)
-        is_near = state.alive & (mean + deviation >= mean[rows, best][:, np.newaxis])
-        n_near = np.where(is_near, state.n_asked, 0).max(axis=1)
-        has_fewer = state.n_asked[rows, best] < np.maximum(n_near, 1)
-        confirms = state.is_known() & has_fewer & may_pull[rows, best]
-        return np.where(confirms, best, arm)
+    @property
+    def is_finished(self) -> bool:
+        """Whether the rewards of all pulls are known, or no arm can be pulled."""
+        is_over = self.n_rounds >= self.rules.n_pulls
+        return not self.in_flight and (is_over or not self._may_pull().any())
 
-    def belief(self, state: PosteriorState) -> Belief:
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more."""
+        return ~self.alive
+
+    def belief(self) -> Belief:
         """Return the posterior and the bounds of the arms, and the regret bounds of all rounds.
 
         Pulls in flight are ignored. The standard deviations do not include the uncertainty of the
@@ -366,16 +379,202 @@ class BayesGap(BasePolicy):
         the scale: NaN if all rewards are equal, and 1 after a single reward. There are regret
         bounds, B_J, only if the acquisition is "bayesgap".
         """
-        estimates, width = state.estimates(), np.sqrt(state.posterior.variance)
-        beta = state.exploration.beta(
-            estimates.mean, width, state.alive, self.epsilon / estimates.scale
+        estimates, width = self.model.estimates(), np.sqrt(self.model.posterior.variance)
+        mean = estimates.offset + estimates.scale * estimates.mean
+        deviation = estimates.known_scale * width
+        half = self._beta(estimates, width) * deviation
+        bounds = np.array([bound for _, bound in self.rounds]) * estimates.known_scale
+        return Belief(mean, deviation, mean - half, mean + half, bounds)
+
+    # What the rounds need.
+
+    def _beta(self, estimates: Estimates, deviation: FloatArray) -> float:
+        epsilon = self.rules.epsilon / estimates.scale
+        return self.model.exploration.beta(estimates.mean, deviation, self.alive, epsilon)
+
+    def _is_known(self) -> bool:
+        """Return whether an arm in play has a reward."""
+        return bool((self.alive & (self.n_told > 0)).any())
+
+    def _may_pull(self) -> BoolArray:
+        """Return the arms that can be pulled; none if only one arm is left and has a reward."""
+        n_alive = np.count_nonzero(self.alive)
+        if n_alive < 2 and (self.problem.n_arms == 1 or self._is_known()):
+            return np.zeros_like(self.alive)
+        most = self.problem.max_repetitions
+        return self.alive if most is None else self.alive & (self.n_asked < most)
+
+    def _may_win(self) -> BoolArray:
+        """Return the arms that can be recommended."""
+        may_win = self.alive.copy()
+        may_win[self.model.hopeless()] = False
+        return may_win if (may_win & (self.n_told > 0)).any() else self.alive
+
+    def _confirmed(self, arm: int, may_pull: BoolArray) -> int:
+        """Return the arm that looks best, or the given arm if that needs no confirmation."""
+        mean, deviation = self.model.estimates().mean, np.sqrt(self.model.posterior.variance)
+        best = self._favorite(mean, only_pulled=False)
+        is_near = self.alive & (mean + deviation >= mean[best])
+        n_near = self.n_asked[is_near].max(initial=1)
+        confirms = self._is_known() and self.n_asked[best] < n_near and may_pull[best]
+        return best if confirms else arm
+
+    def _open(self, arm: int) -> Pull:
+        """Return the next pull of an arm, on the first split that may work."""
+        split, last = int(self.n_asked[arm]), (self.problem.max_repetitions or inf) - 1
+        while len(self.doubtful.get(split, ())) >= N_DOUBTS and split < last:
+            split += 1
+        self.n_asked[arm] = split + 1
+        self.n_rounds += 1
+        self.in_flight[arm, split] = None
+        if self._ahead is not None:
+            self._ahead.update(arm, split, None)
+        return Pull(arm, self.problem.max_level, split)
+
+    def _posterior_ahead(self) -> ArmPosterior:
+        """Return the posterior whose variances include the pulls in flight and the lost ones.
+
+        All failed pulls reduce the variances, so that the policy leaves a region in which all
+        arms fail.
+        """
+        doubtful = [(arm, split) for split, arms in self.doubtful.items() for arm in arms]
+        pulls = [*self.lost, *doubtful, *self.in_flight]
+        if not pulls:
+            return self.model.posterior
+        if self._ahead is None:
+            self._ahead = self.model.posterior.copy()
+            for arm, split in pulls:
+                self._ahead.update(arm, split, None)
+        return self._ahead
+
+    def _failed(self, arm: int, split: int, reward: float) -> list[int]:
+        """Record whether a split works, and return the arms of which a failure is now certain."""
+        if reward == reward:
+            self.works.add(split)
+        else:
+            self.doubtful.setdefault(split, []).append(arm)
+        return self.doubtful.pop(split, []) if split in self.works else []
+
+    def _learn(self, arm: int, split: int, reward: float) -> None:
+        if self.model.learn(arm, split, reward):
+            self._ahead = None
+
+
+def _priority(n_arms: int, rng: np.random.Generator) -> FloatArray:
+    """Return in which order arms win ties: at random, as the first arms of a grid are corners."""
+    seed = cast(np.random.SeedSequence, rng.bit_generator.seed_seq)
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+    return 1 + np.random.default_rng(own).permutation(n_arms).astype(np.float64)
+
+
+class Estimates(NamedTuple):
+    """The posterior means in standardized units, and the units.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_arms,)
+    offset, scale : float
+        ``offset + scale * mean`` is the posterior mean in the units of the rewards.
+    known_scale : float
+        The scale, or NaN if it is not known because all rewards are equal.
+    """
+
+    mean: FloatArray
+    offset: float
+    scale: float
+    known_scale: float
+
+
+class ArmModel:
+    """The posterior of the arms of a problem, and the hyperparameters of its prior."""
+
+    def __init__(self, rules: BayesGap, n_arms: int) -> None:
+        self.rules, covariance = rules, rules.covariance
+        self.prior_mean = _checked_prior_mean(rules.prior_mean, n_arms)
+        self.family: KernelFamily | None = None
+        if isinstance(covariance, KernelFamily):
+            rule = "be a matrix for standardize=False"
+            refuse_unless(rules.standardize, "covariance", rule, covariance)
+            self.family, n_rows = covariance, len(covariance.points)
+            rule = f"have a row for each of the {n_arms} arms"
+            refuse_unless(n_rows == n_arms, "covariance", rule, f"{n_rows} rows")
+            prior = covariance.at(np.log(np.asarray(covariance.lengths)))
+        else:
+            prior = ArmPrior.of(covariance, n_arms)
+        self.zero = 0.0
+        """The first reward, which is subtracted from all if their level is estimated."""
+        self.told: list[tuple[int, int, float]] = []
+        """Arms, splits and standardized rewards, if hyperparameters are fitted to them."""
+        self.floor = -inf
+        """Limit to which lower rewards are raised before updates, set by the last fit."""
+        self._start(prior, rules.noise_variance, rules.split_variance)
+
+    def _start(self, prior: ArmPrior, noise: float, split_variance: float) -> None:
+        """Set the posterior before the first pull, and the constants of its bounds."""
+        rules, features = self.rules, Features(prior)
+        if rules.acquisition == "thompson":
+            features.cover_all(MAX_FEATURES_AT_START)
+        is_effective = rules.beta == "effective"
+        n_counted = prior.effective_n_arms() if is_effective else float(len(prior.variance))
+        self.posterior = ArmPosterior(features, noise, split_variance)
+        self.exploration = Exploration.of(
+            rules.beta, prior.variance, n_counted, rules.n_pulls, noise
         )
-        mean = estimates.offset[:, np.newaxis] + estimates.scale[:, np.newaxis] * estimates.mean
-        known_scale = estimates.known_scale[:, np.newaxis]
-        deviation, bounds = known_scale * width, state.bounds() * known_scale
-        half = beta[:, np.newaxis] * deviation
-        arrays = mean, deviation, mean - half, mean + half, bounds
-        return Belief(*(each.reshape(*state.batch_shape, -1) for each in arrays))
+
+    def estimates(self) -> Estimates:
+        """Return posterior means in standardized units."""
+        offset, known_scale = 0.0, 1.0
+        if self.rules.standardize:
+            offset, known_scale = self.posterior.offset_and_scale()
+        scale = known_scale if known_scale == known_scale else 1.0
+        of_rewards, of_ones = self.posterior.answers
+        mean = self.prior_mean + of_rewards - offset * of_ones
+        return Estimates(mean / scale, self.zero + offset, scale, known_scale)
+
+    def learn(self, arm: int, split: int, reward: float) -> bool:
+        """Update the posterior with a reward. Return whether the hyperparameters have changed."""
+        value = reward - float(self.prior_mean[arm])
+        if self.rules.standardize and not self.posterior.n_told:
+            self.zero = value
+        value = min(max(value - self.zero, -FARTHEST), FARTHEST)
+        self.posterior.update(arm, split, max(value, self.floor))
+        if self.family is None:
+            return False
+        self.told.append((arm, split, value))
+        if len(self.told) not in REFITS:
+            return False
+        self._refit(self.family)
+        return True
+
+    def _refit(self, family: KernelFamily) -> None:
+        """Fit the hyperparameters to all rewards, and update the new prior by all of them."""
+        rules, (arm, split, rewards) = self.rules, map(np.array, zip(*self.told, strict=True))
+        median, most = np.median(rewards), rewards.max()
+        self.floor = float(median - OUTLIER_SPREADS * (most - median)) if most > median else -inf
+        # The search for the maximum stops at a tolerance that depends on the unit of the rewards.
+        unit = next((abs(reward) for reward in rewards if reward), 1.0)
+        raised = np.maximum(rewards, self.floor)
+        variances = [rules.noise_variance, rules.split_variance][: 1 + (rules.split_variance > 0)]
+        guess = np.log([*family.lengths, *variances])
+        found = fit_to_rewards(family, arm, split, raised / unit, guess)
+        n_lengths = len(family.lengths)
+        self._start(family.at(found[:n_lengths]), *variances_of(found[n_lengths:]))
+        for pull in zip(arm.tolist(), split.tolist(), raised.tolist(), strict=True):
+            self.posterior.update(*pull)
+        # Of all roots the triangular one: Thompson sampling then ignores the order of the rewards.
+        root = rq(self.posterior.root, mode="r")
+        self.posterior.root = root * np.sign(root.diagonal())
+
+    def hopeless(self) -> list[int]:
+        """Return the arms that only have rewards below the floor.
+
+        An arm with any reward above the floor is not hopeless, because a single low reward may be
+        due to its split.
+        """
+        if self.floor == -inf:
+            return []
+        hopeful = {arm for arm, _, value in self.told if value >= self.floor}
+        return sorted({arm for arm, _, _ in self.told} - hopeful)
 
 
 def _checked_prior_mean(prior_mean: npt.ArrayLike, n_arms: int) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil, inf, isnan
 from typing import ClassVar, cast
 
@@ -30,13 +31,9 @@ N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
 """A loop gets 1/30 of the budget: at least 2 full pulls of each worker, at most 50 in all."""
 SMALL_BUDGET = 10
 """Budgets below this many full pulls are spent on a single loop, without confirmation."""
-BASELINE_SHARE = 0.1
-"""Part of the budget that may be spent on comparing the baseline with the leader at the end."""
-CONFIRMING_SHARE = 0.5
-"""Part of the cost so far that may be spent on further splits of known arms."""
-LEAST_PROBABILITY, LEAST_AT_END = 0.03, 0.001
-"""An arm that is better than the leader with a smaller probability is not pulled again: the
-second number holds if nothing else is left to do."""
+PULLS_PER_SPLIT, PULLS_PER_COMPARISON, N_COMPLETE = 4, 20, 10
+"""For every four full pulls of the budget, the winner gets a split. For every twenty, the baseline
+gets three, at the start. Ten splits are enough for both."""
 LEAST_PER_LOST = 4
 """A loop takes at least this many times as long as it takes to make its arms, but not more than
 50 full pulls."""
@@ -114,6 +111,7 @@ class BudgetedRace(SeparateGames):
     pulls_in_flight: Count = 1
     refit_cost: NotNegative = 0.0
     baseline: int | None = None
+    n_finalists: Count = 1
 
     factor: ClassVar[float] = 3.0
 
@@ -180,6 +178,7 @@ class RaceGame:
         self.low = low if low is not None and low < self.top else None
         self.n_splits = problem.max_repetitions or MAX_SPLITS
         self.n_arms, self.baseline = problem.n_arms, rules.baseline
+        self.n_finalists = rules.n_finalists
         self.costs: PullCosts | TimeCosts = (
             TimeCosts(self.top, rules.pulls_in_flight, rules.refit_cost)
             if rules.n_pulls is None
@@ -231,6 +230,8 @@ class RaceGame:
             self._take_reward(arm, split, reward)
         if not isnan(reward):
             self.costs.close(pull, is_new=is_first and level == self.top)
+        if arm == self.baseline and is_first and arm in self.full:
+            self._queue.extend(self._lacking(arm, 3 * (self.costs.size // PULLS_PER_COMPARISON)))
         if level == self.low:
             self._close(arm)
         elif self.low and is_first and [*self.full] == [arm] and arm not in self.screened:
@@ -329,7 +330,8 @@ class RaceGame:
             return ("all of the first fits failed",)
         if not self.costs.can_end(Pull(0, self.top, 0), 0.0):  # the budget is used up
             return ()
-        if self.n_created >= self.n_arms:
+        n_tried = len(self.failed.union(self.full, *self.doubtful.values()))
+        if n_tried == self.n_arms and not self._closing():
             return ("all candidates were tried",)
         if self._is_settled():
             return ("hundreds of candidates without a gain",)
@@ -348,7 +350,8 @@ class RaceGame:
             table = np.full((len(arms), self.n_splits), np.nan)
             for row, arm in zip(table, arms, strict=True):
                 row[list(self.full[arm])] = list(self.full[arm].values())
-            self._standings = Standings.of(np.array(arms, dtype=np.int64), table)
+            n_all = self.n_splits - len(self.doubtful)
+            self._standings = Standings.of(np.array(arms, dtype=np.int64), table, n_all)
         return self._standings
 
     # The decisions, in the order of their priority.
@@ -360,7 +363,6 @@ class RaceGame:
                 self._planned,
                 self._due_promotion,
                 self._late_promotion,
-                self._timely_comparison,
                 self._due_confirmation,
                 self._new_loop,
                 self._last_pulls,
@@ -414,10 +416,13 @@ class RaceGame:
 
     def _due_confirmation(self) -> Pull | None:
         """Return a pull on a further split, as long as most of the cost is that of new arms."""
-        costs, is_due = self.costs, self.costs.again <= CONFIRMING_SHARE * self.costs.total
-        if not is_due or costs.size < SMALL_BUDGET or self._room() < (costs.price or 0.0):
+        costs, n_needed = self.costs, self.standings.n_needed
+        share = 1 - 1 / (1 + n_needed)  # half of the cost, if the splits agree
+        is_due = costs.again <= share * costs.total and costs.size >= SMALL_BUDGET
+        if not is_due or self._room() < (costs.price or 0.0):
             return None
-        return self._confirmation(max(ceil(len(self.full) ** 0.5), 3), LEAST_PROBABILITY)
+        most = max(ceil(len(self.full) ** 0.5), 3, ceil(n_needed))
+        return self._confirmation(most)
 
     def _new_loop(self) -> Pull | None:
         """Create the arms of a loop and return the first pull of them."""
@@ -430,31 +435,45 @@ class RaceGame:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None:
             return None
-        if (pull := self._comparison()) is not None or self._is_settled():
+        if (pull := self._closing_pull()) is not None or self._is_settled():
             return pull
-        pull = self._confirmation(self.n_splits, LEAST_PROBABILITY)
-        pull = pull or (self._promotion() if self.full else None)
-        return pull or self._confirmation(self.n_splits, LEAST_AT_END)
+        pull = self._confirmation(self.n_splits)
+        return pull or (self._promotion() if self.full else None)
 
-    def _comparison(self) -> Pull | None:
-        """Return a pull of the baseline on a split of the leader."""
-        leader, arm = self.standings.leader, self.baseline
-        if arm is None or leader in (NO_ARM, arm) or not self._n_reserved():
-            return None
-        splits = sorted(self.full[leader].keys() - self.full[arm].keys())
-        pulls = (Pull(arm, self.top, split) for split in splits)
-        return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
+    def _closing_pull(self) -> Pull | None:
+        """Return the next pull of the end that is not in flight, and can end in time."""
+        pulls = (pull for pull in self._closing() if pull not in self.in_flight)
+        return next((pull for pull in pulls if self._can_end(pull)), None)
 
-    def _timely_comparison(self) -> Pull | None:
-        """Return a pull of the baseline before the time is over, which cannot be kept exactly."""
-        return self._comparison() if self.costs.is_late else None
+    def _closing(self) -> list[Pull]:
+        """Return what is kept for the end: the splits that the best arms lack.
 
-    def _n_reserved(self) -> int:
-        """Return the number of pulls that are kept for the baseline."""
-        if self.baseline not in self.full or self.baseline in self.failed:
-            return 0
-        most = int(min(self.n_splits, 1 + BASELINE_SHARE * self.costs.size))
-        return max(0, most - len(self.full[self.baseline]))
+        They are the best of the arms that the rest of the budget can complete.
+        """
+        standings, n_wanted = self.standings, self._n_wanted()
+        if self.costs.price is None:
+            return []
+        n_left = self.costs.room(self.in_flight, self._to_refit()) / self.costs.price
+        order = standings.order
+        n_missing = n_wanted - standings.n_splits[order]
+        arms = standings.arms[order[n_missing <= max(n_left, 0)][: self._n_kept()]].tolist()
+        return [pull for arm in arms for pull in self._lacking(arm, n_wanted)]
+
+    def _n_wanted(self) -> int:
+        """Return the number of splits of a complete arm."""
+        return int(min(self.costs.size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
+
+    def _n_kept(self) -> int:
+        """Return the number of arms that are completed at the end."""
+        per_arm = PULLS_PER_SPLIT * min(self.n_splits, N_COMPLETE)
+        return int(min(self.n_finalists, 1 + self.costs.size // per_arm))
+
+    def _lacking(self, arm: int, n_splits: float) -> list[Pull]:
+        """Return pulls of an arm up to a number of splits."""
+        usable = (split for split in range(self.n_splits) if split not in self.doubtful)
+        n = max(0, int(min(n_splits, N_COMPLETE)) - len(self.full[arm]))
+        missing = [split for split in islice(usable, N_COMPLETE) if split not in self.full[arm]]
+        return [Pull(arm, self.top, split) for split in missing[:n]]
 
     def _missing_split(self) -> Pull | None:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
@@ -473,11 +492,20 @@ class RaceGame:
         if n < 1:
             return None
         arms = range(self.n_created, self.n_created + n)
+        self.first = self._next_first()
         self.loops.append(arms)
         if n_promoted:
             self._screens.append((set(arms), n_promoted))
         self._queue.extend(Pull(arm, level, self.first) for arm in arms)
         return self._planned()
+
+    def _next_first(self) -> int:
+        """Return the split of the leader on which the fewest arms have a reward."""
+        leader = self.standings.leader
+        if leader == NO_ARM or self.doubtful or self._pool:
+            return self.first
+        counts = Counter(split for own in self.full.values() for split in own)
+        return min(sorted(self.full[leader]), key=lambda split: counts[split])
 
     def _close(self, arm: int) -> None:
         """Note that an arm was screened; the last one of its loop makes promotions due."""
@@ -512,8 +540,8 @@ class RaceGame:
 
     def _room(self) -> float:
         """Return what is left, without what is kept for the baseline."""
-        kept = self._n_reserved() * (self.costs.price or 0.0)
-        return self.costs.room(self.in_flight, self._to_refit()) - kept
+        kept = [self.costs.expected(p) for p in self._closing() if p not in self.in_flight]
+        return self.costs.room(self.in_flight, self._to_refit()) - sum(kept)
 
     def _ranked(self, screened: Iterable[int]) -> list[int]:
         """Return screened arms, best first."""
@@ -541,17 +569,16 @@ class RaceGame:
 
     # Further splits of known arms.
 
-    def _confirmation(self, most: int, least: float) -> Pull | None:
+    def _confirmation(self, most: int) -> Pull | None:
         """Return a pull of the leader or of its closest rival; None if the leader is clear.
 
-        ``most`` is the largest number of splits of an arm, and ``least`` the smallest probability
-        that a rival is better.
+        ``most`` is the largest number of splits of an arm.
         """
         standings = self.standings
         if len(standings.arms) < 2:
             return None
         n_open = Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
-        arm = standings.next_to_confirm(min(most, self.n_splits), least, n_open)
+        arm = standings.next_to_confirm(min(most, self.n_splits), n_open)
         split = None if arm == NO_ARM else self._next_split(arm)
         pull = None if split is None else Pull(arm, self.top, split)
         return pull if pull is not None and self._can_end(pull) else None

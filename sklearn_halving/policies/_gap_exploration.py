@@ -21,7 +21,7 @@ from sklearn_halving.policies.bases._base_policy import (
     RewardRange,
     Tolerance,
 )
-from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap
+from sklearn_halving.policies.bases._gap_rows import GapChoice, choose_by_gap
 from sklearn_halving.policies.bases._index_policy import (
     ConfidentIndexPolicy,
     IndexPolicy,

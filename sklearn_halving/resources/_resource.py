@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import signature
@@ -18,6 +19,8 @@ from sklearn_halving._typing import Estimator, Params
 
 MOST_NAMES = 10
 """Number of names that a message lists."""
+NAMES = ("n_samples", "partial_fit", "fit_time")
+"""Resources that are no parameters."""
 
 # fit_transform of these returns other values for the training rows than transform does (such as
 # out-of-fold predictions). Training of a later step cannot continue on the output of transform.
@@ -28,7 +31,7 @@ _CROSS_FITTED = {
 
 
 def check_not_searched(parameter: str, searched: frozenset[str]) -> None:
-    """Raise a ValueError if the resource is also a searched parameter."""
+    """Raise a ValueError if the search also varies the resource."""
     if parameter in searched:
         raise ValueError(
             f"Cannot use parameter {parameter!r} as the resource since it is part of the searched "
@@ -45,7 +48,7 @@ def check_parameter(parameter: str, estimator: Estimator, searched: frozenset[st
     if parameter not in valid and not is_replaced(parameter, searched):
         raise ValueError(
             f"resource={parameter!r} must be a parameter of {type(estimator).__name__}."
-            f"{suggestion(parameter, valid)} Its parameters are {listed(valid)}."
+            f"{suggestion(parameter, [*NAMES, *valid])} Its parameters are {listed(valid)}."
         )
 
 
@@ -68,10 +71,15 @@ def number_of(value: object) -> float | None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the known names closest to ``name``, or an empty string."""
-    known = list(known)
-    prefixed = [one for one in known if one.endswith(f"__{name}")]
-    close = prefixed[:3] or get_close_matches(name, known, n=3)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    prefix, leaf = name.rpartition("__")[0], leaf_of(name).lower()
+    leaves = defaultdict[str, list[str]](list)
+    for one in known:
+        leaves[leaf_of(one).lower()].append(one)
+    near = get_close_matches(leaf, leaves, n=1 if leaf in leaves else 3)
+    close = [one for each in near for one in leaves[each]]
+    of_same = [one for one in close if one.rpartition("__")[0] == prefix]
+    shown = (of_same or close)[:3]
+    return f" Did you mean {' or '.join(map(repr, shown))}?" if shown else ""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -247,10 +255,10 @@ class Resource(Protocol):
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn_halving.resources import Iterations, Resource
+    >>> from sklearn_halving.resources import Iterations
     >>> trees = Iterations("n_estimators")
-    >>> isinstance(trees, Resource), trees.can_continue(RandomForestClassifier())
-    (True, True)
+    >>> trees.can_continue(RandomForestClassifier())
+    True
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0)
     >>> forest = trees.train(forest, X, y, level=3, previous_level=0, fit_params={})
@@ -302,7 +310,7 @@ class Resource(Protocol):
         return {}
 
     def rescaled(self, estimator: Estimator, level: int, max_level: int) -> Params:
-        """Return the parameters that change with the level; by default, those of ``rescale``.
+        """Return the parameters that change with the level; by default, all in ``rescale``.
 
         ``estimator`` is unfitted and has the parameters of a candidate, which are meant for
         ``max_level``. The refit of the winner may have a larger level.
@@ -310,7 +318,7 @@ class Resource(Protocol):
         if not self.rescale:
             return {}
         own, amounts = estimator.get_params(), (self.to_amount(level), self.to_amount(max_level))
-        # A parameter that the candidate does not have belongs to others and is left out.
+        # A parameter that the candidate lacks belongs to others and is skipped.
         params = {name: own[name] for name in self.rescale if name in own}
         for name, value in params.items() if amounts[0] != amounts[1] else ():
             rule = self.rescale[name]

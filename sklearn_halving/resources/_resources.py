@@ -1,6 +1,6 @@
 """Resources that continue training: iterations, epochs and seconds; and other parameters.
 
-The methods of a resource are those of `_resource.Resource`; `_BY_NAME` has the names.
+`_resource.Resource` describes the methods of a resource; `_BY_NAME` has the names.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sklearn_halving.resources._boosters import (
     boosting_library,
 )
 from sklearn_halving.resources._resource import (
+    NAMES,
     ContinuedResource,
     LevelRange,
     Rescale,
@@ -91,12 +92,12 @@ def way_to_continue(step: Any, parameter: str) -> Way:
 
 
 def is_number_of_rounds(parameter: str) -> bool:
-    """Return whether the name of a parameter is that of a number of boosting rounds."""
+    """Return whether the parameter is a number of boosting rounds, by its name."""
     return any(leaf_of(parameter) in names for names in BOOSTING_NAMES.values())
 
 
 def is_iteration_name(parameter: str) -> bool:
-    """Return whether the name of a parameter is that of a number of iterations."""
+    """Return whether the parameter is a number of iterations, by its name."""
     is_some_count = _has_word(leaf_of(parameter), ("iter", "epoch", "round"))
     return is_some_count or is_number_of_rounds(parameter)
 
@@ -174,8 +175,8 @@ class Iterations(OfParameter, ContinuedResource):
     A level is the value of an integer parameter. If training can be continued, only the missing
     iterations are run:
 
-    - Forests, bagging and gradient boosting grow the missing trees. Their predictions equal
-      those of a single fit (with an integer ``random_state``).
+    - Forests, bagging and gradient boosting grow the missing trees. The result equals
+      a single long fit (with an integer ``random_state``).
     - Stochastic gradient descent, the perceptron and multi-layer perceptrons run the missing
       epochs with a new learning rate schedule or optimizer state. The result is close to a
       single long fit, but not equal to it.
@@ -211,8 +212,10 @@ class Iterations(OfParameter, ContinuedResource):
     >>> forest = trees.train(RandomForestClassifier(), X, y, 3, 0, {})
     >>> first = forest.estimators_[0]
     >>> forest = trees.train(forest, X, y, 9, 3, {})
-    >>> len(forest.estimators_), forest.estimators_[0] is first
-    (9, True)
+    >>> len(forest.estimators_)
+    9
+    >>> forest.estimators_[0] is first  # the first trees are kept
+    True
     """
 
     continuation: Literal["auto", "total", "remaining", "refit"] = "auto"
@@ -244,7 +247,7 @@ class Iterations(OfParameter, ContinuedResource):
     ) -> Estimator:
         """Continue training if possible, else fit from scratch."""
         way, leaf = self._way(estimator), leaf_of(self.parameter)
-        with warnings.catch_warnings():  # that training stops at a level is no cause for warnings
+        with warnings.catch_warnings():  # training stops at a level on purpose
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", message=r"class_weight presets .* warm_start")
             if way == "refit":
@@ -356,7 +359,7 @@ class PartialFit(OfClasses):
     A level is the number of epochs, and each epoch is a call of ``partial_fit``.
 
     The learning rate schedule continues from level to level, whereas ``warm_start`` would restart
-    it. With an integer ``random_state``, most estimators shuffle the rows alike in every epoch.
+    it. With an integer ``random_state``, most estimators use one order of rows in all epochs.
 
     The estimator may be the last step of a pipeline. The earlier steps are fitted before the
     first epoch.
@@ -379,8 +382,9 @@ class PartialFit(OfClasses):
     >>> X, y = load_iris(return_X_y=True)
     >>> epochs = PartialFit().for_target(y)
     >>> model = epochs.train(SGDClassifier(random_state=0), X, y, 2, 0, {})
-    >>> epochs.train(model, X, y, 6, 2, {}).t_ == 6 * 150 + 1
-    True
+    >>> model = epochs.train(model, X, y, 6, 2, {})
+    >>> int(model.t_) - 1  # updates: six epochs with 150 rows
+    900
     """
 
     name = "partial_fit"
@@ -450,7 +454,7 @@ class FitTime(OfClasses):
     A level is a millisecond; amounts are in seconds. A candidate is trained in steps of doubling
     size: epochs of ``partial_fit``, or with ``warm_start`` its iterations (``n_estimators``,
     ``max_iter``). A step is shorter if it would exceed the time at the speed of the previous
-    one. At least one step is made, and it counts as the full level no matter how long it takes.
+    one. At least one step is made. It counts as the full level, however long it takes.
     Time left over at a level is not carried over to the next.
 
     The time is wall time on the machine that fits. Results therefore depend on the machine and
@@ -541,7 +545,7 @@ def _count_of(estimator: Estimator) -> str | None:
     return next((prefix + x for x in _COUNTS if way_to_continue(step, x) != "refit"), None)
 
 
-_BY_NAME = {"n_samples": TrainingSize, "partial_fit": PartialFit, "fit_time": FitTime}
+_BY_NAME = dict(zip(NAMES, (TrainingSize, PartialFit, FitTime), strict=True))
 
 
 def resolve_resource(resource: object, estimator: Estimator) -> Resource:
@@ -551,7 +555,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     ----------
     resource : str or Resource
         ``"n_samples"``, ``"partial_fit"``, ``"fit_time"``, the name of an estimator parameter,
-        or a resource object, which is returned as it is (with a unit if it needs one).
+        or a resource object, which is returned unchanged (or with a unit if it needs one).
     estimator : estimator
         The estimator that the resource is for.
 
@@ -559,7 +563,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     -------
     resource : Resource
         For an estimator parameter, `Iterations` if training can continue with it or if its name
-        is that of a number of iterations; otherwise `ParameterValue`.
+        says that it is a number of iterations; otherwise `ParameterValue`.
 
     Examples
     --------

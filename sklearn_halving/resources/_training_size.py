@@ -39,8 +39,7 @@ class TrainingSize(CheckedFields, Resource):
     of random features. Both are ``"inverse"``. With samples as the resource, the reciprocal of
     C, such as ``alpha`` of ``Ridge`` and ``KernelRidge``, is ``"proportional"``. If the loss is
     averaged, as in ``SGDClassifier`` and ``Lasso``, ``alpha`` needs no rule. Features that are
-    normalized by their number, such as those of ``RBFSampler`` and ``Nystroem``, need no rule
-    either.
+    normalized by their number, as in ``RBFSampler`` and ``Nystroem``, need no rule either.
 
     References
     ----------
@@ -71,7 +70,7 @@ class TrainingSize(CheckedFields, Resource):
 
 @dataclass(frozen=True)
 class WholeFit(Resource):
-    """Fit the estimator as it is, on all rows of the training fold; there is one level.
+    """Fit the unmodified estimator on all rows of the training fold. There is one level.
 
     This is what ``resource=None`` means in the searches that do not need a resource.
 
@@ -107,15 +106,15 @@ def subset_order(
     rng : numpy.random.Generator
         Source of the random order.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        Classes, or labels. The first rows are those that each class of each output needs. With
-        one output, the others preserve the proportions of the classes.
+        Classes, or labels. The subset starts with the rows that each class of each output
+        needs. With one output, the other rows preserve the proportions of the classes.
     groups : array-like of shape (n_rows,), default=None
         Group labels. Rows of a group are adjacent, so a subset splits at most one group.
     keep_order : bool, default=False
         Rows are ordered in time: take the most recent rows that each class needs, and then the
         most recent of all. Groups and proportions do not count.
     min_per_class : int, default=6
-        Number of rows that a subset needs of each class, if the class has as many.
+        Number of rows that a subset needs of each class, or all rows of a smaller class.
 
     Returns
     -------

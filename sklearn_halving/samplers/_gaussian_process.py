@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import log
 from typing import Annotated, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 from scipy.special import erfcx, ndtr
 
 from sklearn_halving._checks import CheckedFields, Share, at_least
+from sklearn_halving._gaussian_process import (
+    JITTER,
+    Factor,
+    matern,
+    most_probable,
+    negative_log_likelihood,
+    squared_distances,
+)
 from sklearn_halving._typing import Params
 from sklearn_halving.samplers._sampler import Told, filled
 from sklearn_halving.samplers._space import NEUTRAL, Choices, FloatArray, IntArray, Opaque, Space
@@ -42,8 +49,6 @@ MAX_ITERATIONS = 15
 """Maximum number of iterations for the hyperparameters."""
 LOG_NOISE = -6.0
 """Prior mean of the logarithm of the noise variance. The standard deviation is 2."""
-JITTER = 1e-6
-"""Smallest ratio of the noise variance to the signal variance."""
 
 
 @dataclass(frozen=True)
@@ -269,10 +274,10 @@ class Pool:
     process : Process
     points : ndarray of shape (n_points, n_dimensions)
     inputs : ndarray of shape (n_points, n_columns)
-    mean, variance : ndarray of shape (n_points,)
-        Those of the posterior. The mean of a point that was chosen is -inf.
-    factors : ndarray of shape (n_rows, n_points)
-        The posterior covariance is the prior one minus ``factors.T @ factors``.
+    mean : ndarray of shape (n_points,)
+        Posterior mean; -inf for a point that was chosen.
+    factor : Factor
+        The posterior variances, and what is known of the points.
     best : float
         The largest posterior mean at a known or a chosen point.
     chosen : int or None
@@ -283,8 +288,7 @@ class Pool:
     points: FloatArray
     inputs: FloatArray
     mean: FloatArray
-    variance: FloatArray
-    factors: FloatArray
+    factor: Factor
     best: float
     chosen: int | None = None
 
@@ -293,14 +297,13 @@ class Pool:
         """Return a pool of some points."""
         inputs = columns / process.scales
         prior = process.covariance(process.inputs, inputs)
-        factors = process.root @ prior
-        variance = process.signal - (factors**2).sum(axis=0)
-        mean = process.weights @ prior
-        return cls(process, points, inputs, mean, variance, factors, process.best)
+        rows = process.root @ prior
+        factor = Factor(process.signal - (rows**2).sum(axis=0), rows)
+        return cls(process, points, inputs, process.weights @ prior, factor, process.best)
 
     def gains(self) -> FloatArray:
         """Return the logarithm of the expected improvement at each point."""
-        variance = np.maximum(self.variance, JITTER * self.process.signal)
+        variance = np.maximum(self.factor.variance, JITTER * self.process.signal)
         deviation = np.sqrt(variance)
         z = (self.mean - self.best) / deviation
         gains = log_improvement(z) + np.log(deviation)
@@ -322,11 +325,8 @@ class Pool:
 
     def _believe(self, place: int) -> None:
         """Condition on the predicted score of a point, which leaves all means as they are."""
-        own = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
-        own -= self.factors[:, place] @ self.factors
-        row = own / np.sqrt(max(self.variance[place], 0.0) + self.process.least_noise)
-        self.factors = np.vstack([self.factors, row])
-        self.variance = self.variance - row**2
+        column = self.process.covariance(self.inputs[place : place + 1], self.inputs)[0]
+        self.factor.add(place, column, self.process.least_noise)
         self.best = max(self.best, float(self.mean[place]))
         self.mean[place] = -np.inf
 
@@ -417,7 +417,7 @@ def fit_hyperparameters(
 ) -> FloatArray:
     """Return the hyperparameters with the largest posterior density.
 
-    See `negative_log_posterior`.
+    They are the logarithms of the length scales, the signal variance and the noise variance.
     """
     of_axis, place = np.unique(of_column, return_inverse=True)
     squares = np.zeros((len(of_axis), len(values), len(values)))
@@ -426,64 +426,10 @@ def fit_hyperparameters(
         squares[own] += np.subtract.outer(column, column) ** 2
     centre = np.append(np.full(len(of_axis), 0.5 * log(len(of_axis) / 8)), [0.0, LOG_NOISE])
     width = np.append(np.ones(len(of_axis) + 1), 2.0)
-    fit = minimize(
-        negative_log_posterior,
-        centre,
-        (squares.reshape(len(of_axis), -1), values, centre, width),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(centre - 3 * width, centre + 3 * width, strict=True)),
-        options={"maxiter": MAX_ITERATIONS},
-    )
+    bounds = np.column_stack([centre - 3 * width, centre + 3 * width])
+    flat = squares.reshape(len(of_axis), -1)
+    loss = partial(negative_log_likelihood, squares=flat, values=values)
+    logs = most_probable(loss, centre, width, bounds, maxiter=MAX_ITERATIONS)
     # Rounded, so that rounding errors of another machine do not change the candidates.
-    rounded: FloatArray = fit.x.round(4)
+    rounded: FloatArray = logs.round(4)
     return rounded
-
-
-def squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
-    """Return squared Euclidean distances, shape (n_points, n_others)."""
-    squares = (points**2).sum(axis=1)[:, np.newaxis] + (others**2).sum(axis=1)
-    return np.maximum(squares - 2 * points @ others.T, 0)
-
-
-def matern(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the Matern 5/2 correlation and its derivative by the squared distance."""
-    r = np.sqrt(5 * squares)
-    decay = np.exp(-r)
-    return (1 + r + r**2 / 3) * decay, -5 / 6 * (1 + r) * decay
-
-
-def negative_log_posterior(
-    logs: FloatArray,
-    squares: FloatArray,
-    values: FloatArray,
-    centre: FloatArray,
-    width: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return the negative log posterior density of hyperparameters, and its gradient.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (n_axes + 2,)
-        Logarithms of the length scales, the signal variance and the noise variance.
-    squares : ndarray of shape (n_axes, n_points * n_points)
-        Squared distances along each axis.
-    values : ndarray of shape (n_points,)
-    centre, width : ndarray of shape (n_axes + 2,)
-        Mean and standard deviation of the normal prior of ``logs``.
-    """
-    n, weights = len(values), np.exp(-2 * logs[:-2])
-    signal, noise = np.exp(logs[-2:])
-    correlation, slope = matern((weights @ squares).reshape(n, n))
-    covariance = signal * correlation
-    covariance[np.diag_indices(n)] += noise + JITTER * signal
-    lower = np.linalg.cholesky(covariance)
-    root = solve_triangular(lower, np.eye(n), lower=True)
-    inverse = root.T @ root
-    alpha = inverse @ values
-    outer = 0.5 * (inverse - np.outer(alpha, alpha))  # derivative by the covariance
-    by_scale = -2 * weights * (squares @ (signal * outer * slope).ravel())
-    by_signal = signal * ((outer * correlation).sum() + JITTER * np.trace(outer))
-    z = (logs - centre) / width
-    value = 0.5 * values @ alpha + np.log(np.diag(lower)).sum() + 0.5 * z @ z
-    return float(value), np.append(by_scale, [by_signal, noise * np.trace(outer)]) + z / width

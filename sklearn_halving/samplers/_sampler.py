@@ -1,4 +1,4 @@
-"""The protocol of samplers, what they are given, and random sampling."""
+"""The protocol of samplers, their input, and random sampling."""
 
 from __future__ import annotations
 
@@ -107,9 +107,7 @@ class Sampler(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_halving.samplers import RandomSampler, Sampler, Space, Told
-    >>> isinstance(RandomSampler(), Sampler)
-    True
+    >>> from sklearn_halving.samplers import RandomSampler, Space, Told
     >>> told = Told(Space.of({"depth": [1, 2, 3, 4]}))
     >>> drawn = RandomSampler().propose(told, 4, np.random.default_rng(0))
     >>> sorted(params["depth"] for params in drawn)
@@ -154,8 +152,8 @@ class RandomSampler:
     >>> from sklearn_halving.samplers import RandomSampler, Space, Told
     >>> told = Told(Space.of({"C": loguniform(0.01, 100)}))
     >>> [params] = RandomSampler().propose(told, 1, np.random.default_rng(0))
-    >>> 0.01 <= params["C"] <= 100
-    True
+    >>> print(f"{params['C']:.2f}")
+    3.53
     """
 
     def propose(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
@@ -189,7 +187,7 @@ def filled(
             if space.key(drawn) not in avoided[0]:
                 params = drawn
             else:
-                avoided.pop(0)  # none is left, and searching again would take long
+                avoided.pop(0)  # none is left, and another search would take long
         candidates.append(params)
         known.add(space.key(params))
         own.add(space.key(params))

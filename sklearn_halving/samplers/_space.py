@@ -30,11 +30,11 @@ NEUTRAL = 0.5
 MAX_CHOICES = 10_000
 """A discrete distribution with more values is treated as infinite."""
 MAX_DRAWS = 100
-"""After this many draws without a new candidate, a finite space is searched in order."""
+"""Search a finite space in order after this many draws without a new candidate."""
 MAX_ENDLESS_DRAWS = 1000
 """Maximum number of draws from an infinite space, which may have only a few likely values."""
 GRID = tuple(((np.arange(1000) + 0.5) / 1000).tolist())
-"""Coordinates among which that of a number outside of a range is looked for."""
+"""Coordinates at which a number outside of a range may be placed."""
 BRANCH = "(which dict)"
 """Name of the axis for the dict that a candidate comes from."""
 
@@ -74,7 +74,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Uniform(Dimension):
-    """A uniform or log-uniform number, as in nearly every space: SciPy takes 0.04 ms for each."""
+    """A uniform or log-uniform number, as in nearly every space. SciPy takes 0.04 ms for each."""
 
     low: float
     high: float
@@ -280,7 +280,7 @@ class Space:
 
     Each parameter has one axis. A distribution is mapped by its ``cdf`` and ``ppf``, so the axis
     of a log-uniform distribution is logarithmic. A list has one cell for each value. The cells of
-    numbers are in increasing order, those of other values have no order.
+    numbers are in increasing order; other values have no order.
 
     For a list of dicts, the first axis is the dict that a candidate comes from. The axes of
     parameters that this dict lacks are inactive. If several dicts give the same values for a
@@ -408,8 +408,8 @@ class Space:
     def point_near(self, params: Params) -> FloatArray:
         """Return the point of a candidate that may be outside the space.
 
-        It is then in the dict that has most of its parameters. A number outside of its range has
-        the coordinate of the closest number, and another value that is not possible has NaN.
+        It then belongs to the dict that has most of its parameters. A number outside of its range
+        has the coordinate of the closest number. Any other impossible value has NaN.
         """
         point = self.point_of(params)
         if point is None:

@@ -1,6 +1,6 @@
 """The public searches, and the error of a checkpoint that they cannot use."""
 
-from sklearn_halving.execution._journal import JournalError
+from sklearn_halving.execution._store import CheckpointError
 from sklearn_halving.search._adaptive import AdaptiveSearchCV
 from sklearn_halving.search._bandit import BanditSearchCV
 from sklearn_halving.search._candidate_model import candidate_covariance, candidate_features
@@ -12,7 +12,7 @@ from sklearn_halving.search._papers import (
 
 __all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
 __all__ += [
-    "JournalError",
+    "CheckpointError",
     "VarianceHalvingSearchCV",
     "candidate_covariance",
     "candidate_features",

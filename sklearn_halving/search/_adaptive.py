@@ -32,8 +32,10 @@ from sklearn_halving.search.watching._failure_messages import FEW_FULL_FITS
 
 DEFAULT_FITS = 50
 """Default number of full fits over distributions: the work of RandomizedSearchCV."""
+N_FINALISTS = 3
+"""A callable ``refit`` has the choice between at most this number of candidates on all splits."""
 FITS_PER_FLIGHT, MOST_IN_FLIGHT = 25, 8
-"""One fit is in flight for this many fits of the budget, but at most so many."""
+"""One fit in flight for every 25 fits of the budget, at most 8."""
 
 
 class AdaptiveSearchCV(BaseSearch):
@@ -41,14 +43,14 @@ class AdaptiveSearchCV(BaseSearch):
 
     A drop-in replacement for GridSearchCV and RandomizedSearchCV.
 
-    Over a **grid without a budget**, all candidates are compared on few training rows first. The
-    better half gets twice as many, and at least three are compared in full, on all splits. There
-    are never more fits than in GridSearchCV.
+    Over a **grid without a budget**, all candidates are first compared on few training rows. The
+    better half gets twice the rows, and at least three are compared in full, on all splits. The
+    search never makes more fits than GridSearchCV.
 
-    **Within a budget**, your estimator as it is comes first, so that it is known what the search
-    gains. New candidates are tried in small loops, where a model of the scores so far expects the
-    largest improvement. In between, the best candidates are fitted on further splits, until one
-    is clearly ahead. The search can be stopped at any time, and then has a result.
+    **Within a budget**, your unmodified estimator is fitted first, so you can see what the search
+    gains. New candidates are tried in small batches, where a model of the scores expects the
+    largest improvement. Meanwhile, the best candidates are fitted on further splits, until one
+    is clearly ahead. The search can be stopped at any time, and always has a result.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ class AdaptiveSearchCV(BaseSearch):
         The estimator, with a ``score`` unless ``scoring`` is given.
     param_distributions : dict, list of dict or "auto"
         Parameter names, and lists of values or distributions with a method ``rvs``. If all values
-        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Time for `fit` with the refit, in seconds or as text, such as ``"30min"``. The result then
@@ -72,15 +74,15 @@ class AdaptiveSearchCV(BaseSearch):
         As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
         resource and enough splits.
     random_state : int, RandomState instance or None, default=None
-        Pass an int for reproducible results. It also seeds estimators without a seed.
+        Pass an int for reproducible results. It also seeds estimators that have no seed.
     verbose : int, default=0
         1 prints progress, 2 also a line for each fit, 3 also scores.
     n_fits : int or None, default=None
-        Budget of fits, each of one candidate on all rows of one split. None is no limit if there
-        is a ``time_budget`` or a grid, and otherwise 50, the work of RandomizedSearchCV.
+        Budget of fits, each of one candidate on all rows of one split. None means no limit if
+        there is a ``time_budget`` or a grid, and otherwise 50, the work of RandomizedSearchCV.
     n_candidates : int or None, default=None
-        Maximum number of candidates. Without a budget, so many of a grid are drawn. The default
-        budget over distributions stays at 50 fits: set ``n_fits`` for more candidates.
+        Maximum number of candidates. Without a budget, this many are drawn from a grid. The
+        default budget over distributions stays at 50 fits: set ``n_fits`` for more candidates.
     resource : str, Resource or None, default=None
         What small fits have less of: ``"n_samples"``, which None stands for, the name of a
         parameter such as ``"n_estimators"``, ``"partial_fit"`` or ``"fit_time"``; see
@@ -92,19 +94,18 @@ class AdaptiveSearchCV(BaseSearch):
     sampler : {"gaussian_process", "random"}, Sampler or None, default=None
         How new candidates are created within a budget. None is ``"gaussian_process"``.
     fits_in_flight : int or None, default=None
-        Maximum number of fits of ``n_fits`` whose scores are not known when the next candidate is
-        chosen, which is also the largest number of workers that are busy. The result depends on
-        it. A large one leaves no fits to confirm the leaders. None is one for every 25 fits, at
-        most 8.
+        With ``n_fits``, the maximum number of fits that run at the same time. The next candidate
+        is chosen without their scores, so the result depends on this number. A large number
+        leaves no fits to confirm the leaders. None is one for every 25 fits, at most 8.
     initial_candidates : list of dict or None, default=None
-        Candidates that are tried first. Within a budget, your estimator as it is comes before
+        Candidates that are tried first. Within a budget, your unmodified estimator comes before
         them, unless the list is empty.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. Searches with the same data, estimator, scoring and
-        seed make only the fits that it lacks.
+        seed make only the missing fits.
     warm_start : bool, default=False
-        Whether `fit` uses the fits of the calls before, as with a checkpoint, for example with a
-        larger budget or another space. Data, estimator, scoring and seed must stay.
+        Whether `fit` reuses the fits of earlier calls, as with a checkpoint, for example with a
+        larger budget or another space. Data, estimator, scoring and seed must stay the same.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
@@ -121,8 +122,8 @@ class AdaptiveSearchCV(BaseSearch):
     ----------
     cv_results_ : dict of ndarrays
         As in GridSearchCV. Within a budget, it has one row for each candidate, with the number of
-        its fits, ``n_fits``, with ``standard_error_test_score``, and with ``probability_best``, as
-        far as known. Otherwise it has one row for each candidate and amount of resource,
+        its fits, ``n_fits``, with ``standard_error_test_score``, and with ``probability_best`` if
+        it is known. Otherwise it has one row for each candidate and amount of resource,
         ``n_resources``. The page on results lists all columns.
     history_ : DataFrame
         One row for each fit.
@@ -144,9 +145,9 @@ class AdaptiveSearchCV(BaseSearch):
     n_fits_ : int
         Number of fits, without the refit.
     full_fits_ : float
-        What they cost in full fits, if the cost of a fit is its share of the resource.
+        Cost of these fits in full fits, if the cost of a fit is its share of the resource.
     n_fits_left_ : int or None
-        Number of fits of the budget that were not used; None without a budget.
+        Number of unused fits of the budget; None without a budget.
     n_resources_spent_ : float
         Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
@@ -170,7 +171,7 @@ class AdaptiveSearchCV(BaseSearch):
     Warns
     -----
     UserWarning
-        If the budget is enough for fewer than three candidates in full, although there are more.
+        If the budget is too small to fit three candidates in full.
 
     See Also
     --------
@@ -192,8 +193,10 @@ class AdaptiveSearchCV(BaseSearch):
     >>> X, y = load_digits(return_X_y=True)
     >>> space = {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-5, 1e-1)}
     >>> search = AdaptiveSearchCV(SVC(), space, n_fits=20, random_state=0).fit(X, y)
-    >>> search.n_fits_, bool(search.best_score_ > 0.95)
-    (20, True)
+    >>> search.leaderboard()[["rank", "score", "n_fits", "C"]].head(2).round(2)
+       rank  score  n_fits  ...
+    0     1   0.9...
+    1     2   0.9...
     >>> grid = {"C": [1, 10, 100], "gamma": [1e-4, 1e-3, 1e-2]}
     >>> AdaptiveSearchCV(SVC(), grid).plan(X, y)[["n_candidates", "n_resources", "n_fits"]]
        n_candidates  n_resources  n_fits
@@ -280,7 +283,7 @@ class AdaptiveSearchCV(BaseSearch):
             )
 
     def _with_own_candidate(self, space: SearchSpace) -> SearchSpace:
-        """Return the space with the estimator as it is as its first candidate."""
+        """Return the space with the unmodified estimator as its first candidate."""
         if self.initial_candidates is not None and not len(self.initial_candidates):
             return space
         own = own_candidate(self.estimator, space)
@@ -299,14 +302,18 @@ class AdaptiveSearchCV(BaseSearch):
         """Return the policy for a number of fits; None is a time budget."""
         levels, splits = setup.levels, setup.splits
         baseline = 0 if setup.space.has_own else None
+        n_finalists = N_FINALISTS if callable(self.refit) else 1
         if n_fits is None:
             return BudgetedRace(
                 screening_level=levels.smallest if levels.smallest < levels.largest else None,
                 pulls_in_flight=effective_n_jobs(self.n_jobs),
                 refit_cost=splits.refit_cost if self.refit else 0.0,
                 baseline=baseline,
+                n_finalists=n_finalists,
             )
         in_flight = self.fits_in_flight
         if in_flight is None:
             in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
-        return BudgetedRace(n_fits, pulls_in_flight=in_flight, baseline=baseline)
+        return BudgetedRace(
+            n_fits, pulls_in_flight=in_flight, baseline=baseline, n_finalists=n_finalists
+        )

@@ -87,7 +87,7 @@ class BanditSearchCV(BaseSearch):
         The estimator, with a ``score`` unless ``scoring`` is given.
     param_distributions : dict, list of dict or "auto"
         Parameter names, and lists of values or distributions with a method ``rvs``. If all values
-        are lists, it is a grid. Each dict of a list is a space of its own. ``"auto"`` is
+        are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
         Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
@@ -104,7 +104,7 @@ class BanditSearchCV(BaseSearch):
         As in GridSearchCV. A callable is passed the rows of ``cv_results_`` with the largest
         resource and enough splits.
     random_state : int, RandomState instance or None, default=None
-        Pass an int for reproducible results. It also seeds estimators without a seed.
+        Pass an int for reproducible results. It also seeds estimators that have no seed.
     verbose : int, default=0
         1 prints progress, 2 also a line for each fit, 3 also scores.
     policy : str or Policy, default="successive_rejects"
@@ -123,7 +123,7 @@ class BanditSearchCV(BaseSearch):
         Number of candidates, which are drawn without replacement. None uses the whole grid. From
         distributions, it draws one candidate for every 5 fits, or 10 without ``n_fits``. Policies
         that plan their brackets have their own number. `~sklearn_halving.policies.BudgetedRace`
-        creates at most so many, and without a screening level, at most one for each fit.
+        creates at most this number, and without a screening level, at most one for each fit.
     sampler : {"random", "gaussian_process"}, Sampler or None, default=None
         How candidates are created during the search, for policies whose candidates are:
         ``"budgeted_race"``. None is ``"gaussian_process"``.
@@ -135,10 +135,10 @@ class BanditSearchCV(BaseSearch):
     max_resources : float, str or None, default=None
         Resource of a full fit. None is all training rows, or the value in ``estimator``.
     initial_candidates : list of dict or None, default=None
-        Candidates that are always tried, such as ``{}`` for the estimator as it is.
+        Candidates that are always tried, such as ``{}`` for the unmodified estimator.
     checkpoint : str, path-like or None, default=None
         File to which every fit is written. Searches with the same data, estimator, scoring and
-        seed make only the fits that it lacks.
+        seed make only the missing fits.
     fit_timeout : float, str or None, default=None
         Maximum time for one fit and its scoring, in seconds or as text. A longer fit fails.
     memory_limit : int, str or None, default=None
@@ -176,9 +176,9 @@ class BanditSearchCV(BaseSearch):
     n_fits_ : int
         Number of fits, without the refit.
     full_fits_ : float
-        What they cost in full fits, if the cost of a fit is its share of the resource.
+        Cost of these fits in full fits, if the cost of a fit is its share of the resource.
     n_fits_left_ : int or None
-        Number of fits of the budget that were not used; None without a budget.
+        Number of unused fits of the budget; None without a budget.
     n_resources_spent_ : float
         Sum of the resource over all fits.
     stopped_by_ : {"policy", "time_budget", "callback", "interrupt", "error"}
@@ -227,12 +227,17 @@ class BanditSearchCV(BaseSearch):
     >>> X, y = load_wine(return_X_y=True)
     >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
     >>> search = BanditSearchCV(tree, grid, policy="successive_rejects", random_state=0)
-    >>> search.fit(X, y).n_fits_ <= 20
-    True
+    >>> search.fit(X, y).leaderboard()[["rank", "n_fits", "max_depth"]]
+       rank  n_fits max_depth
+    0     1       6         ...
+    1     2       6         ...
+    2     3       4         2
+    3     4       3         1
     >>> policy = Hyperband(factor=2, brackets=[1], select="all_rungs")
     >>> search = BanditSearchCV(tree, grid, policy=policy, resource="n_samples", random_state=0)
-    >>> bool(search.fit(X, y).best_score_ > 0.8)
-    True
+    >>> search.fit(X, y).leaderboard()[["rank", "n_resources", "max_depth"]]
+       rank  n_resources max_depth
+    0     1          142         ...
     """
 
     def __init__(

@@ -31,6 +31,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
+from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import limited_threads, one_blas_thread
@@ -48,7 +49,7 @@ from sklearn_halving.search._parameters import (
 )
 from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import make_source
-from sklearn_halving.search.preparing._checkpoint import known_fits, open_store, resumed_seed
+from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.preparing._plan import (
     Setup,
     add_costs,
@@ -61,7 +62,8 @@ from sklearn_halving.search.preparing._plan import (
 from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
-from sklearn_halving.search.reporting._summary import Summary, search_html
+from sklearn_halving.search.reporting._summary import Summarizer, search_html
+from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
@@ -107,10 +109,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         Raises
         ------
         ValueError
-            Before any fit: if the arguments are not consistent, or if ``checkpoint`` or the fits
-            of a ``warm_start`` are those of other data or of another estimator, scorer or seed,
-            or if the file is in use or damaged. After the fits: if every fit failed, or if no
-            candidate has a score with the largest resource.
+            Before any fit: if the arguments are not consistent, or if the file of ``checkpoint``
+            cannot be used. After the fits: if every fit failed, or if no candidate has a score
+            with the largest resource.
         ConnectionError
             If the scheduler of Dask or the head of Ray is gone. ``cv_results_``, ``history_`` and
             ``best_*``, except ``best_estimator_``, are then set from the finished fits.
@@ -133,15 +134,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         began = time.monotonic()
         seconds, limits = read_limits(self)
         with open_store(self) as store:
-            seed = resumed_seed(store, self.random_state)
-            inputs = check_inputs(self, X, y, params, seed)
+            inputs = check_inputs(self, X, y, params, self.random_state)
+            inputs = inputs if store is None else begin_search(self, store, inputs)
             callbacks = CallbackTree.begin(
                 self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
             )
             run = self._prepare(inputs)
             inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
             task = self._make_task(run, callbacks, seeds_all=store is not None)
-            known = None if store is None else known_fits(self, store, seed, task, limits)
+            known = None if store is None else KnownFits(task, store, limits)
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
             run.refit_cost = run.setup.splits.refit_cost if self.refit else 0.0
             self._forget()
@@ -176,7 +177,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         measure : bool, default=False
             If True, the first candidate is fitted in full on the first split, as `fit` would, and
             the plan has a column ``seconds``, and with a ``time_budget`` the number of full fits
-            that it can hold, if all take as long. These are estimates.
+            that it can hold, if all take the same time. These are estimates.
 
         Returns
         -------
@@ -186,7 +187,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``bracket`` (the paper's s) and ``rung``, or ``stage``, and ``loop`` if there are
               several loops of brackets;
             - ``n_candidates`` of each rung, or the most that may be tried if candidates are
-              created during the search. Those of a later rung are the best of the rung before,
+              created during the search. A later rung has the best candidates of the rung before,
               so the first rungs of all brackets together have all candidates of the search;
             - ``n_resources`` of each fit, unless all fits have the full resource;
             - ``n_fits``, for all candidates and splits, without the refit; missing, as the number
@@ -201,8 +202,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
               False, all of these fits are made, unless candidates have no score because fits
               failed.
 
-            The sums of fits and costs are those of the whole search. If loops of brackets are
-            played until the ``time_budget`` is over, they are those of one loop.
+            The fits and costs add up to the whole search. If loops of brackets are
+            played until the ``time_budget`` is used up, they add up to one loop.
 
         Raises
         ------
@@ -330,6 +331,31 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             del self._progress
         return progress
 
+    def score(self, X: object, y: object = None, **params: object) -> float:
+        """Return the score of the best estimator, as `GridSearchCV.score` does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data to score on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target; None for unsupervised learning.
+        **params : dict of str to object
+            Parameters for the scorer.
+
+        Returns
+        -------
+        score : float
+            The score by ``scoring``; of several metrics, by the one that ``refit`` names.
+        """
+        if callable(self.refit) and getattr(self, "multimetric_", False):
+            raise ValueError(
+                "score needs one metric, but refit is a callable and there are several. Set refit "
+                "to the name of one, or call scorer_ with best_estimator_."
+            )
+        score: float = super().score(X, y, **params)
+        return score
+
     def _validate_params(self) -> None:  # scikit-learn calls it before `fit`
         """Raise if a parameter is wrong. A misspelled scorer gets a guess, not a list of all."""
         check_scorer_names(self.scoring)
@@ -357,8 +383,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> tree, grid = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 3, 4]}
         >>> search = HyperbandSearchCV(tree, grid, n_candidates=4, cv=3, random_state=0)
         >>> history = search.fit(X, y).history_
-        >>> len(history) == search.n_fits_, set(history["outcome"])
-        (True, {'ok'})
+        >>> history[["candidate", "n_resources", "split", "n_train", "outcome"]].head(3)
+           candidate  n_resources  split  n_train outcome
+        0          0          118      0      118      ok
+        1          1          118      0      118      ok
+        2          2          118      0      118      ok
         """
         if not hasattr(self, "_record"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
@@ -387,10 +416,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             - ``candidate`` and ``rank``; candidates with full fits rank first;
             - the metric that guided the search (``score`` if there is one metric) and its
               ``standard_error``;
-            - ``n_fits`` of the candidate in all, the ``n_resources`` of the score, if there is a
-              resource, and the ``seconds`` of all its fits;
+            - ``n_fits``, all fits of the candidate; the ``n_resources`` of the score, if there is
+              a resource, and the ``seconds`` of all its fits;
             - ``status``: ``"chosen"``, where the candidate was dropped, how far it got if the
-              search ended before, or how its fits failed;
+              search ended early, or how its fits failed;
             - the parameters in which candidates differ, and ``params`` with all of them.
 
         Raises
@@ -415,17 +444,22 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         row = getattr(self, "best_index_", None)
         return make_leaderboard(self._results, row)
 
-    def summary(self) -> str:
-        """Return a summary of the search and its results as plain text.
+    def summary(self) -> Summary:
+        """Return a summary of the search and its results, to print or for programs.
 
         Returns
         -------
-        summary : str
-            At most twelve lines of at most 88 characters: what was searched; what was spent; your
-            estimator as it is against the winner, on common splits, if it is a candidate; why the
-            search ended; if candidates were created in it, when the best was found and what the
-            last half gained; the best candidates; failed fits; and advice on the ranges. Except
-            for the times, the text is the same for the same search.
+        summary : object
+            Its text has about twelve lines: what was searched; what was spent; your estimator as
+            it is against the winner, on common splits, if it is a candidate; why the search
+            ended; if candidates were created in it, when the best was found and what the last
+            half gained; the best candidates; failed fits; and advice on the ranges. Except for
+            the times, the text is the same for the same search.
+
+            Each line is also an attribute with its figures, such as ``summary.gained.gain``,
+            ``summary.spent.seconds`` and ``summary.failures.n_fits``. ``summary.to_dict()``
+            returns all of them as dicts, lists and numbers, for ``json.dumps`` and, one row for
+            a search, ``pd.json_normalize``.
 
         Raises
         ------
@@ -439,14 +473,17 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         >>> from sklearn_halving import VarianceHalvingSearchCV
         >>> logistic = LogisticRegression(max_iter=1000)
         >>> search = VarianceHalvingSearchCV(logistic, {"C": [0.1, 1, 10]}, random_state=0)
-        >>> print(search.fit(*load_iris(return_X_y=True)).summary())  # doctest: +ELLIPSIS
+        >>> summary = search.fit(*load_iris(return_X_y=True)).summary()
+        >>> print(summary)  # doctest: +ELLIPSIS
         VarianceHalvingSearchCV of LogisticRegression(max_iter=1000)
           searched   3 candidates
           spent      15 fits; ...
           ...
+        >>> summary.spent.n_fits, summary.best[0]["params"]
+        (15, {'C': 1})
         """
         self._require_results()
-        return Summary(self, self._results, self.leaderboard()).text
+        return Summarizer(self, self._results, self.leaderboard()).summary()
 
     def _require_results(self) -> None:
         """Raise if there are no results yet."""
@@ -459,7 +496,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:
-            return search_html(diagram, self.summary(), self.leaderboard())
+            return search_html(diagram, str(self.summary()), self.leaderboard())
         except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
             return diagram
 
@@ -480,7 +517,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     @property
     def _keeps_fits(self) -> bool:
-        """Whether a further call of `fit` goes on with the fits of this one."""
+        """Whether the next call of `fit` reuses the fits of this one."""
         return self.checkpoint is not None or self.warm_start
 
     def _save_results(self, run: Run, error: BaseException) -> None:
@@ -513,7 +550,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             self._results = make_results(run, self._record)
-        hidden = STATISTICS if run.plan.has_rungs else ()  # the columns are those of GridSearchCV
+        hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
         if hasattr(self, "n_fits"):
@@ -570,7 +607,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return
         task, inputs, rows = run.task, run.setup.inputs, self._results.rows
         arm, level = (int(column[self.best_index_]) for column in (rows.arm, rows.level))
-        if run.stopped_by != "policy":  # before a fit with all of the resource, perhaps
+        if run.stopped_by != "policy":  # perhaps before any full fit
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.

@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
 from sklearn_halving._checks import check_choice
+from sklearn_halving._gaussian_process import KernelFamily, matern
 from sklearn_halving._typing import ParamDistributions, Params
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.policies import KernelFamily
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._gaussian_process import Axes, matern
+from sklearn_halving.samplers._gaussian_process import Axes
 from sklearn_halving.samplers._space import NEUTRAL, Continuous, Opaque, Uniform, dimension_of
 
 CATEGORY_DISTANCE = 0.5
@@ -143,7 +143,7 @@ def _encoded(
 
 
 def _independent(space: Space, params: Params, point: FloatArray) -> Hashable:
-    """Return a key that differs between candidates that say nothing about each other.
+    """Return a key that differs between candidates whose scores are unrelated.
 
     They are from different dicts, have predictors of different classes (section 6.2 of the
     paper), or one of them has a value that the space does not contain, other than a number.
@@ -171,7 +171,7 @@ def candidate_features(
     Returns
     -------
     features : ndarray of shape (n_candidates, n_columns)
-        The columns are those of the samplers. A number is scaled to the range from 0 to 1, by its
+        The same columns that samplers see. A number is scaled to the range from 0 to 1, by its
         distribution or its rank in its list. All other values are one-hot encoded, such that the
         distance of two categories is 1. With several dicts, the first columns indicate the dict.
 
@@ -194,8 +194,8 @@ def candidate_covariance(
     """Return the prior covariance that BayesGapSearchCV gives its candidates.
 
     Use it to run `~sklearn_halving.policies.BayesGap` with parameters that BayesGapSearchCV does
-    not have, such as ``epsilon``. Its candidates must be in the same order: those of a whole grid
-    are in the order of `ParameterGrid`.
+    not have, such as ``epsilon``. Its candidates must be in the same order: a whole grid is in the
+    order of `ParameterGrid`.
 
     Parameters
     ----------

@@ -53,7 +53,6 @@ class SharedParameters:
 
     # What has no constraint here is checked where it is read.
     _parameter_constraints: ClassVar[dict[str, object]] = BaseSearchCV._parameter_constraints | {
-        "initial_candidates": [list, tuple, None],
         "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],  # 0 is refused
         "random_state": ["random_state"],
         "checkpoint": [str, PathLike, None],
@@ -110,7 +109,7 @@ class SharedParameters:
     multimetric_: bool
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Name the right parameter, or the right search, if one is passed that a search lacks."""
+        """Let the constructor point to the right name or search for an unknown parameter."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             _with_parameters[cls.__name__] = [*signature(cls).parameters]
@@ -127,11 +126,11 @@ class SharedParameters:
 
 
 _with_parameters: dict[str, list[str]] = {}
-"""The names of the searches with those of their parameters."""
+"""The names of each search's parameters, by the name of the search."""
 
 
 def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says which name or which search has a parameter that it lacks."""
+    """Return a constructor that points to the right name or search for an unknown parameter."""
 
     @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
     def checked(self: object, *args: object, **params: object) -> None:
@@ -198,7 +197,7 @@ class Seeds:
         rng = check_random_state(random_state)
         # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
         entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4).tolist()
-        keys = (), (2**31 - 2,), (2**31 - 3,)  # not those of splits
+        keys = (), (2**31 - 2,), (2**31 - 3,)  # splits have other keys
         return cls(rng, *(np.random.SeedSequence(entropy, spawn_key=key) for key in keys))
 
 
@@ -236,6 +235,9 @@ def check_inputs(
     search: BaseSearchCV, X: object, y: object, params: Params, random_state: t.RandomState | None
 ) -> Inputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
+    if isinstance(search.estimator, type):
+        name = search.estimator.__name__
+        raise TypeError(f"estimator must be an instance, {name}(), not the class {name}.")
     scorers, refit_metric = scorers_of(search)
     is_single = search.scoring is None or isinstance(search.scoring, str)
     # The name of another metric is ignored, as by GridSearchCV.

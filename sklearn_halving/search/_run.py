@@ -16,10 +16,10 @@ from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._protocol import (
@@ -41,7 +41,9 @@ from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 N_COMPARED = 2
 """Least number of common splits on which two candidates can be as good within the noise."""
 N_SILENT = 3
-"""A warning says at once if so many fits, of several candidates, failed or were not scored."""
+"""Warn during the search after this many failures, if several candidates failed."""
+N_NEW = 10
+"""Warn, too, if one candidate has a score, and this number of others failed."""
 STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
 """``stopped_by_`` in words."""
 RESUME = "Call fit again to go on. Finished fits are not made again."
@@ -55,16 +57,17 @@ class RunLog(PullLog):
     ----------
     stage : Callable[[Pull], int] or None
         Function that returns the stage of a pull; None if the policy has no stages.
-    works : bool
-        Whether a fit has a score, or it was said that none has.
-    failing : set[int]
-        The candidates with fits before one has a score.
+    working, failing : set[int]
+        The candidates with a score, and those with a fit that failed or was not scored.
+    is_said : bool
+        Whether the warning was given.
     """
 
     stage: Callable[[Pull], int] | None = field(kw_only=True)
     stages: dict[Pull, int] = field(default_factory=dict)
-    works: bool = False
+    working: set[int] = field(default_factory=set)
     failing: set[int] = field(default_factory=set)
+    is_said: bool = False
 
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
@@ -72,13 +75,21 @@ class RunLog(PullLog):
         if self.stage is not None:
             self.stages[outcome.pull] = self.stage(outcome.pull)
         error = outcome.error or outcome.score_error
-        self.works |= error is None
-        self.failing.add(outcome.pull.arm)
-        if error and not self.works and len(self.outcomes) >= N_SILENT and len(self.failing) > 1:
-            self.works = True  # it is said once
+        (self.failing if error else self.working).add(outcome.pull.arm)
+        if error and not self.is_said and len(self.working) < 2:
+            self._report(error)
+
+    def _report(self, error: str) -> None:
+        """Warn if so many fits have failed that the others will, too."""
+        others, n_fits, but = self.failing - self.working, len(self.outcomes), ""
+        self.is_said = n_fits >= N_SILENT and len(others) > 1
+        if self.working:
+            self.is_said, but = len(others) >= N_NEW, f", but for candidate {min(self.working)},"
+            n_fits = sum(pull.arm in others for pull in self.outcomes)
+        if self.is_said:
             warn_user(
-                f"All {len(self.outcomes)} fits so far have failed or could not be scored, the "
-                f"last one with {raised(error)}. The search goes on; Ctrl-C ends it.",
+                f"All {n_fits} fits so far{but} have failed or could not be scored, the last one "
+                f"with {raised(error)}. The search goes on; Ctrl-C ends it.",
                 FitFailedWarning,
             )
 
@@ -94,7 +105,7 @@ class Run:
     candidates : LazyCandidates
         The candidates, some of which may be created during the search.
     source : Source or None
-        What creates candidates during the search, if something does.
+        What creates candidates during the search, if any are.
     task : EvaluationTask
         The task of the workers.
     deadline : float
@@ -118,7 +129,7 @@ class Run:
     known : KnownFits or None
         The fits that are not made again, if there is a checkpoint or a warm start.
     known_first : list of pairs of Pull and FitKey
-        What a policy that plans by time is told of them at the start.
+        The known fits that a policy that plans by time is told at the start.
     """
 
     setup: Setup
@@ -192,13 +203,16 @@ class Run:
         return last
 
     def stopped_message(self) -> str:
-        """Return what a search did before it was stopped, and what it did not do."""
+        """Return the message of a search that was stopped: what it did, and how to resume it."""
         fits = counted(len(self.outcomes), "fit")
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
         way_out = "" if self.known is None else f" {RESUME}"
+        choice = "None of them has a score, so none is chosen."
+        if not all(np.isnan(self.reward(outcome)) for outcome in self.outcomes):
+            choice = "The best of those with a score is chosen."
         return (
-            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. The best of "
-            f"those with a score is chosen.{way_out}"
+            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. "
+            f"{choice}{way_out}"
         )
 
     @cached_property

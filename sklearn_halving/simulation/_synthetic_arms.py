@@ -17,10 +17,10 @@ from sklearn_halving._checks import (
     Rule,
     refuse_unless,
 )
+from sklearn_halving._gaussian_process import checked_covariance
 from sklearn_halving.policies import Pulls
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import RewardRange
-from sklearn_halving.policies.posterior._arm_posterior import checked_covariance
 from sklearn_halving.simulation._randomness import Randomness, running_mean_noise
 
 MEAN, VARIANCE, NOISE = 11, 12, 13
@@ -252,7 +252,7 @@ class GaussianProcessArms(EnvironmentDefaults):
         """Check the parameters, in particular that the matrix is a covariance."""
         super().__post_init__()
         n_arms = np.shape(self.covariance)[-1]
-        matrix = checked_covariance(self.covariance, n_arms).matrix
+        matrix = checked_covariance(self.covariance, n_arms)
         mean = np.broadcast_to(as_vector("prior_mean", self.prior_mean, n_arms), n_arms)
         self._store(covariance=matrix, prior_mean=mean, n_arms=n_arms)
 

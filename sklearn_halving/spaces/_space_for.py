@@ -10,10 +10,11 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_imports import num_samples
+from sklearn_halving.spaces._aliases import name_in_use
 from sklearn_halving.spaces._tables import SPACES, loguniform_int
 
 ROWS_PER_NEIGHBOUR = 10
-"""The data have at least this many rows for each neighbour: fits with part of them need some."""
+"""Minimum number of rows for each neighbour, so that fits on part of the rows work, too."""
 
 
 @overload
@@ -33,7 +34,7 @@ def space_for(
     ----------
     estimator : estimator object
         An estimator of one of the families on the page about search spaces, a `Pipeline` that ends
-        with one, or a `TransformedTargetRegressor` of one. Steps before the last are left alone.
+        with one, or a `TransformedTargetRegressor` of one. Earlier steps keep their parameters.
     X, y : array-like, default=None
         The data. If X is given, the bounds of ``n_neighbors`` suit its number of rows.
     models : list of estimator objects or None, default=None
@@ -97,18 +98,44 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
     kind = type(estimator)
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name not in SPACES:
-        known = ", ".join(sorted(full.partition(".")[2] for full in SPACES))
-        raise ValueError(
-            f"There is no ready search space for {kind.__name__}; there is one for {known}. Write "
-            "a dict of parameter names and lists or distributions, such as "
-            "{'C': loguniform(0.1, 100)}."
-        )
-    space, own = dict(SPACES[name]), estimator.get_params()
-    if own.get("kernel") == "linear":
-        space.pop("gamma", None)
-    if own.get("oob_score") or own.get("max_samples"):
-        space.pop("bootstrap", None)
+        raise ValueError(_refusal(estimator))
+    own = estimator.get_params()
+    without_effect = {
+        "gamma": own.get("kernel") not in ("rbf", "poly", "sigmoid"),
+        "p": own.get("metric") != "minkowski",
+        "learning_rate_init": own.get("solver") == "lbfgs",
+        "max_iter": own.get("early_stopping") is True,
+        "bootstrap": bool(own.get("oob_score") or own.get("max_samples")),
+    }
+    space = {
+        name_in_use(estimator, name): values
+        for name, values in SPACES[name].items()
+        if not without_effect.get(name)
+    }
     if "n_neighbors" in space and X is not None:
         most = min(50, max(1, num_samples(X) // ROWS_PER_NEIGHBOUR))
         space["n_neighbors"] = loguniform_int(1, most)
     return space
+
+
+def _refusal(estimator: Any) -> str:
+    """Return why there is no space for an estimator, and what to do."""
+    kind, inner = type(estimator).__name__, getattr(estimator, "estimator", None)
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        return f"There is a search space for an instance, {name}(), not for the class {name}."
+    if estimator is None or estimator == "passthrough":
+        return (
+            f"There is no search space: the model is {estimator!r}. Set an estimator as the last "
+            "step of the Pipeline, or as the regressor of TransformedTargetRegressor."
+        )
+    if hasattr(inner, "fit"):
+        return (
+            f"There is no ready search space for {kind}; search over the estimator in it, with "
+            f"space_for({inner!r})."
+        )
+    known = ", ".join(sorted(full.partition(".")[2] for full in SPACES))
+    return (
+        f"There is no ready search space for {kind}; there is one for {known}. Write a dict of "
+        "parameter names and lists or distributions, such as {'C': loguniform(0.1, 100)}."
+    )

@@ -1,8 +1,8 @@
 """Search spaces as data.
 
 Ranges that are called measured were chosen on 23 public tables with 163 to 600 training rows, and
-checked on 26 others. Those of SVC, SVR, LogisticRegression, Ridge, KNeighbors and MLP are for
-scaled columns; those of SVR, ElasticNet and MLP for a target with variance 1, too.
+checked on 26 others. The ranges of SVC, SVR, LogisticRegression, Ridge, KNeighbors and MLP are for
+scaled columns. SVR, ElasticNet and MLP also expect a target with variance 1.
 """
 
 from __future__ import annotations

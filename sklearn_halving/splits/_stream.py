@@ -1,4 +1,4 @@
-"""Streams of train/test splits, those of repeated learning-testing, and the variance of a mean.
+"""Streams of train/test splits, repeated learning-testing, and the variance of a mean.
 
 The repetition is part of the seed, so splits do not depend on their order.
 
@@ -245,9 +245,7 @@ class SplitStream:
     >>> from sklearn_halving.splits import RepeatedLearningTesting
     >>> X = np.zeros((10, 1))
     >>> stream = RepeatedLearningTesting(test_size=3, random_state=0).stream(X)
-    >>> stream.n_repetitions is None
-    True
-    >>> train, test = stream.split(1000)
+    >>> train, test = stream.split(1000)  # there is no last one
     >>> len(train), len(test)
     (7, 3)
 
@@ -617,7 +615,7 @@ def split_stream(
     =======================  ==============================================================
 
     K-fold splitters are KFold, StratifiedKFold, GroupKFold and StratifiedGroupKFold. Subclasses
-    belong to the last row, since they may split in their own way.
+    belong to the last row, since they may split in another way.
 
     If a splitter returns the same splits in every call (not shuffled, or with an integer
     ``random_state``), the stream starts with exactly these splits.
@@ -633,7 +631,7 @@ def split_stream(
     classifier : bool, default=False
         Whether the estimator is a classifier, for which None and an int mean stratified splits.
     random_state : int, RandomState instance, SeedSequence or None, default=None
-        Seed of the reshuffles, if ``cv`` has no ``random_state`` of its own.
+        Seed of the reshuffles, if the ``random_state`` of ``cv`` is None.
     **split_params
         Parameters of ``cv.split``, such as ``groups``.
 
@@ -651,8 +649,8 @@ def split_stream(
     >>> stream = split_stream(3, X, random_state=0)
     >>> [stream.split(j)[1].tolist() for j in range(3)]  # the folds of KFold(3)
     [[0, 1], [2, 3], [4, 5]]
-    >>> stream.n_repetitions is None
-    True
+    >>> print(stream.n_repetitions)  # endless
+    None
     >>> split_stream(TimeSeriesSplit(4), X).n_repetitions
     4
     """

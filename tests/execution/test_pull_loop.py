@@ -12,9 +12,9 @@ from joblib import cpu_count, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from doubles import Known, Unpicklable, fails_for_negative_quality, make_task
-from sklearn_halving.execution._journal import FitStore
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
+from sklearn_halving.execution._store import FitStore, SearchRecord
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies import Hyperband, Plan, Problem, Pull, Pulls, open_plan
@@ -369,6 +369,7 @@ def test_after_an_error_outside_of_the_fits_the_other_known_fits_count() -> None
     assert len({outcome.pull.level for outcome in of_later_brackets}) > 1
     log = PullLog()
     store = FitStore()
+    store.begin(SearchRecord({}, 0))
     for outcome in of_later_brackets:
         known = KnownFits(task, store, {})
         known.keep(known.key(outcome.pull, outcome.levels[:-1]), outcome)

@@ -63,7 +63,7 @@ def test_seconds_leave_out_the_break_before_a_resume(adaptive) -> None:
     fitted(search.set_params(n_fits=60))
     seconds = HistoryDisplay.from_estimator(search, cost="seconds").fits["seconds"]
     assert (np.diff(seconds) >= 0).all()
-    assert "this call gained" in search.summary()
+    assert "this call gained" in str(search.summary())
     assert 0 < seconds.iloc[-1] < search.history_["ended"].max() - 0.4
     with pytest.raises(ValueError, match="cost of HistoryDisplay must be one of 'fits'"):
         HistoryDisplay.from_estimator(adaptive, cost="euros")

@@ -18,7 +18,7 @@ TYPES = {
     *("Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"),
     *("SimplePolicy", "StopsEarly", "TakesKnown", "UsesTime"),
 }
-PARTS = {"FactorCovariance", "KernelCovariance", "KernelFamily"}
+PARTS = {"KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)
 CLASSES = {name: type(make(4, 80, 2, 5)).__name__ for name, make in NAMES.items()}
 NAMED = {*CLASSES.values()}

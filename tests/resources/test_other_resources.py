@@ -32,6 +32,10 @@ FEATURES = make_pipeline(RBFSampler(n_components=64, random_state=0), RidgeClass
 def test_a_parameter_value_errors():
     with pytest.raises(ValueError, match="unit must be finite and larger than 0, got 0"):
         ParameterValue("C", 0)
+    with pytest.raises(ValueError, match=r"Did you mean 'partial_fit'\? Its"):
+        ParameterValue("ridgeclassifier__partial_fit").check(FEATURES, frozenset())
+    with pytest.raises(ValueError, match=r"of Pipeline\. Its parameters"):  # nothing is similar
+        ParameterValue("ridgeclassifier__beta").check(FEATURES, frozenset())
     names = {"rbfsampler__n_component": "rbfsampler__n_components", "gamma": "rbfsampler__gamma"}
     for name, meant in names.items():
         with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +118,28 @@ def found(search):
     names = ("best_params_", "best_index_", "best_score_", "n_fits_", "n_splits_")
     names += ("n_resources_spent_", "n_fits_left_", "best_probability_", "stopped_by_")
     return table(search), [repr(getattr(search, name, None)) for name in names]
+
+
+def fits_in(path):
+    """Return the pulls of the fits in a checkpoint, in the order in which they returned."""
+    if not Path(path).exists():
+        return []
+    rows = []
+    with suppress(sqlite3.OperationalError):  # it is empty, because a search begins
+        rows = query(path, "SELECT outcome FROM fits ORDER BY rowid")
+    return [tuple(json.loads(outcome)["pull"]) for (outcome,) in rows]
+
+
+def cut_after(path, n_fits):
+    """Leave the first fits in a checkpoint, as if the process had been killed then."""
+    first = f"SELECT rowid FROM fits ORDER BY rowid LIMIT {n_fits}"
+    query(path, f"DELETE FROM fits WHERE rowid NOT IN ({first})")
+
+
+def query(path, text):
+    """Return the rows that a statement gives."""
+    with closing(sqlite3.connect(path, timeout=60)) as connection, connection:
+        return connection.execute(text).fetchall()
 
 
 def fits_of(log):

@@ -207,7 +207,7 @@ def test_if_all_scores_are_nan_the_first_candidate_is_chosen_as_in_grid_search(
         assert search.best_estimator_.value == search.best_params_["value"]
         assert len(search.predict(X)) == len(X)
     assert np.isnan(getattr(search, "best_probability_", np.nan))
-    assert "  best       no candidate has a score" in search.summary()
+    assert "  best       no candidate has a score" in str(search.summary())
 
 
 @pytest.mark.filterwarnings("ignore:One or more")

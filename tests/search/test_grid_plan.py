@@ -143,4 +143,4 @@ def test_plan_and_summary_state_the_cost_beside_grid_search():
         assert "of_grid_search" not in clone(search).set_params(**changes).plan(X, y)
     n_full = plan["n_fits"][plan["n_resources"] == plan["n_resources"].max()].sum()
     spent = f"{plan['n_fits'].sum()} fits ({n_full} full), 41 % of GridSearchCV"
-    assert spent in search.fit(X, y).summary()
+    assert spent in str(search.fit(X, y).summary())

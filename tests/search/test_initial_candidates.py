@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from scipy.stats import loguniform, uniform
 from sklearn.naive_bayes import GaussianNB
@@ -106,6 +107,7 @@ def test_more_than_the_search_starts_are_refused(search_class, space):
         ([("C", 1)], "must be a list of dicts"),
         ({"C": 1}, "initial_candidates"),
         ("defaults", "initial_candidates"),
+        (pd.Series([{"C": 1}]), r"initial_candidates .* got a Series. list\(...\) makes"),
     ],
 )
 @parametrize_searches

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+from importlib.util import find_spec
+from inspect import getsource
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,11 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier as Forest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import ParameterSampler
+from sklearn.model_selection import GridSearchCV, ParameterSampler
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -100,8 +104,122 @@ def test_models_need_a_step_and_a_known_class():
 
 
 def test_parameters_that_cannot_be_tuned_are_left_out():
-    assert list(space_for(SVC(kernel="linear"))) == ["C"]
+    for kernel in ("linear", "precomputed", lambda a, b: a @ b.T):
+        assert list(space_for(SVC(kernel=kernel))) == ["C"]
     assert "bootstrap" not in space_for(Forest(oob_score=True))
+    assert "p" not in space_for(KNeighborsClassifier(metric="cosine"))
+    assert "learning_rate_init" not in space_for(MLPClassifier(solver="lbfgs"))
+    assert "max_iter" not in space_for(HistGradientBoostingClassifier(early_stopping=True))
+
+
+def names_of_lightgbm(parameter):
+    from lightgbm.basic import _ConfigAliases
+
+    return sorted(_ConfigAliases.get(parameter))
+
+
+def names_of_catboost(parameter):
+    from catboost import core
+
+    groups = re.findall(r"\[('.*?')\]", getsource(core._process_synonyms_groups))
+    names = [re.findall(r"'(\w+)'", group) for group in groups]
+    return next(group for group in names if parameter in group)
+
+
+def names_of_xgboost(parameter):
+    return {"learning_rate": ["learning_rate", "eta"], "reg_lambda": ["reg_lambda", "lambda"]}.get(
+        parameter, [parameter]
+    )
+
+
+NAMES_OF = {
+    "lightgbm": names_of_lightgbm,
+    "catboost": names_of_catboost,
+    "xgboost": names_of_xgboost,
+}
+VALUES = {
+    "n_estimators": 20, "learning_rate": 0.2, "num_leaves": 5, "min_child_samples": 8,
+    "reg_lambda": 2.0, "colsample_bytree": 0.5, "iterations": 20, "depth": 3, "l2_leaf_reg": 2.0,
+    "max_depth": 3, "min_child_weight": 2.0, "subsample": 0.7,
+}  # fmt: skip
+
+
+def aliases():
+    for name, space in SPACES.items():
+        package = name.partition(".")[0]
+        if name.endswith("Regressor") and package in NAMES_OF and find_spec(package):
+            for parameter in space:
+                for alias in NAMES_OF[package](parameter):
+                    yield name, parameter, alias
+
+
+@pytest.mark.parametrize(("name", "parameter", "alias"), [*aliases()])
+def test_a_parameter_is_searched_under_the_name_that_is_set(name, parameter, alias):
+    X, y = load_diabetes(return_X_y=True)
+    n_trees = "iterations" if name.startswith("cat") else "n_estimators"
+    few = {} if parameter == n_trees else {n_trees: 10}
+    own = instance(name).set_params(**few, **{alias: VALUES[parameter]})
+    space, plain = space_for(own), space_for(instance(name))
+    assert len(space) == len(plain)
+    (used,) = space.keys() - (plain.keys() - {parameter})
+    assert used == alias or own.get_params()[used] is not None
+    ends = ParameterSampler({used: space[used]}, 2, random_state=1)
+    both = [clone(own).set_params(**params) for params in ends]
+    first, last = (model.fit(X, y).predict(X) for model in both)
+    assert not np.allclose(first, last)
+
+
+def small_booster(package, **params):
+    module = pytest.importorskip(package)
+    kind = {"catboost": "CatBoost", "lightgbm": "LGBM", "xgboost": "XGB"}[package]
+    quiet = {"verbose": -1, "n_jobs": 1} if package == "lightgbm" else {"n_jobs": 1}
+    if package == "catboost":
+        quiet = {"allow_writing_files": False, "verbose": False, "thread_count": 1}
+    return getattr(module, f"{kind}Classifier")(**quiet, **params)
+
+
+@pytest.mark.parametrize(
+    ("package", "own", "searched", "other"),
+    [
+        ("catboost", {"n_estimators": 50}, "iterations", "n_estimators"),
+        ("catboost", {"depth": 3}, "max_depth", "depth"),
+        ("lightgbm", {"num_trees": 50}, "n_estimators", "num_trees"),
+        ("lightgbm", {}, "eta", "learning_rate"),
+        ("xgboost", {"learning_rate": 0.1}, "eta", "learning_rate"),
+    ],
+)
+def test_a_searched_parameter_that_is_set_under_another_name_is_said(
+    package, own, searched, other
+):
+    model = make_pipeline(StandardScaler(), small_booster(package, **own))
+    step = model.steps[-1][0]
+    search = AdaptiveSearchCV(model, {f"{step}__{searched}": [3, 5]}, n_fits=10)
+    with pytest.raises(ValueError, match=f"'{step}__{searched}' in .* and '{step}__{other}'"):
+        search.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("package", "own", "searched"),
+    [
+        ("catboost", {"n_estimators": 5}, "n_estimators"),
+        ("lightgbm", {"n_estimators": 5}, "num_trees"),
+        ("lightgbm", {"n_estimators": 5}, "lambda_l2"),
+        ("xgboost", {"n_estimators": 5}, "eta"),
+    ],
+)
+def test_another_name_can_be_searched_if_it_counts(package, own, searched):
+    model = small_booster(package, **own)
+    search = small(HyperbandSearchCV, model, {searched: [1, 8]}, min_resources=60).fit(X, Y)
+    assert set(search.best_params_) == {searched}
+
+
+def test_trees_under_any_name_are_the_resource_of_auto():
+    model = small_booster("catboost", depth=2, learning_rate=0.1)
+    search = HyperbandSearchCV(
+        model, "auto", resource="n_estimators", max_resources=4, n_candidates=3, cv=2
+    ).fit(X, Y)
+    searched = {"learning_rate", "depth", "l2_leaf_reg"}
+    assert set(search.best_params_) == {*searched, "n_estimators"}
 
 
 def test_neighbours_are_fewer_than_the_rows_of_small_fits():
@@ -116,6 +234,21 @@ def test_an_unknown_class_is_refused_with_the_known_ones(estimator):
     with pytest.raises(
         ValueError, match=rf"no ready search space for {name}; .*SVC.*Write a dict"
     ):
+        space_for(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (TransformedTargetRegressor(), "model is None.*the regressor of TransformedTarget"),
+        (make_pipeline(StandardScaler(), "passthrough"), "model is 'passthrough'.*the last step"),
+        (SVC, r"for an instance, SVC\(\), not for the class SVC"),
+        (FrozenEstimator(SVC()), r"FrozenEstimator.* space_for\(SVC\(\)\)"),
+        (GridSearchCV(SVC(), {"C": [1, 2]}), r"GridSearchCV.* space_for\(SVC\(\)\)"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_what_to_do(estimator, message):
+    with pytest.raises(ValueError, match=message):
         space_for(estimator)
 
 

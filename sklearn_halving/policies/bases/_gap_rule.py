@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._ranking import TIE, gap_to_others, places, two_largest
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies.bases._ranking import TIE
 
 NOWHERE = -1e200
 """Bound of an eliminated arm: finite, so that differences of bounds do not become NaN."""
@@ -19,33 +19,32 @@ LEAST_DELTA = 0.05
 
 
 class GapChoice(NamedTuple):
-    """Result of one round of gap-based exploration. Arrays have shape (n_problems,).
+    """Result of one round of gap-based exploration.
 
     Parameters
     ----------
-    arm : ndarray of int
+    arm : int
         The arm to pull: the leader or the runner-up, whichever has the wider interval.
-    leader : ndarray of int
+    leader : int
         The arm whose regret has the smallest bound (J in the paper).
-    bound : ndarray of float
+    bound : float
         The bound of the leader's regret (B_J in the paper).
     """
 
-    arm: IntArray
-    leader: IntArray
-    bound: FloatArray
+    arm: int
+    leader: int
+    bound: float
 
 
-def first_largest(score: FloatArray, priority: FloatArray | None = None) -> IntArray:
-    """Return the first place of the largest score in each row, up to rounding errors.
+def first_largest(score: FloatArray, priority: FloatArray | None = None) -> int:
+    """Return the first place of the largest score, up to rounding errors.
 
     If ``priority`` is given, ties go to the first place with the largest priority. It must be
-    positive, and have the shape of the scores or of a row.
+    positive.
     """
-    top = score.max(axis=1)[:, np.newaxis]  # minus infinity is fine, plus infinity is not
-    top -= TIE * np.abs(top)
-    is_tied = score >= top
-    return (is_tied if priority is None else is_tied * priority).argmax(axis=1)
+    top = score.max()  # minus infinity is fine, plus infinity is not
+    is_tied = score >= top - TIE * abs(top)
+    return int((is_tied if priority is None else is_tied * priority).argmax())
 
 
 def choose_by_gap(
@@ -59,9 +58,9 @@ def choose_by_gap(
 
     Parameters
     ----------
-    mean, half_width : ndarray of shape (n_problems, n_arms)
+    mean, half_width : ndarray of shape (n_arms,)
         The bounds are ``mean +- half_width``.
-    alive, may_pull : ndarray of bool of shape (n_problems, n_arms)
+    alive, may_pull : ndarray of bool of shape (n_arms,)
         Arms that can win, and those of them that can be pulled again. If neither the leader nor
         the runner-up can be pulled, the arm with the largest upper bound that can is chosen.
     priority : ndarray of shape (n_arms,) or None
@@ -70,25 +69,21 @@ def choose_by_gap(
     Returns
     -------
     GapChoice
-        Entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
+        Its entries are undefined if no arm is alive. The bound of an arm without rivals is 0.
     """
     upper, lower = mean + half_width, mean - half_width
     upper[~alive] = lower[~alive] = NOWHERE
-    regret = gap_to_others(upper, lower, NOWHERE)
-    leader = first_largest(-regret, priority)
-    start = places(regret, np.zeros_like(leader))  # of each row in the flat arrays
-    bound = regret.take(start + leader)
-    upper.put(start + leader, NOWHERE)
-    runner_up = first_largest(upper, priority)
-    first, second = np.minimum(leader, runner_up), np.maximum(leader, runner_up)
+    regret = gap_to_others(upper, lower, NOWHERE)  # B_k = max_{i != k} U_i - L_k
+    leader = first_largest(-regret, priority)  # line 2: J = argmin B_k
+    bound = regret.item(leader)
+    upper[leader] = NOWHERE
+    runner_up = first_largest(upper, priority)  # line 3: j = argmax_{k != J} U_k
+    first, second = sorted((leader, runner_up))  # line 4: the wider of the two intervals
     width = np.where(may_pull, half_width, -1.0)
-    of_first, of_second = width.take(start + first), width.take(start + second)
-    arm = np.where(of_second > of_first * (1 + TIE), second, first)
-    neither = np.maximum(of_first, of_second) < 0
-    if neither.any():
-        rest = first_largest(np.where(may_pull, upper, NOWHERE))
-        arm = np.where(neither, rest, arm)
-    return GapChoice(arm, leader, np.where(bound > 0.5 * NOWHERE, bound, 0.0))
+    arm = second if width[second] > width[first] * (1 + TIE) else first
+    if max(width[first], width[second]) < 0:
+        arm = first_largest(np.where(may_pull, upper, NOWHERE))
+    return GapChoice(arm, leader, bound if bound > 0.5 * NOWHERE else 0.0)
 
 
 @dataclass(frozen=True)
@@ -152,38 +147,57 @@ class Exploration:
         return cls(weight, information, sqrt(noise_variance / n_pulls), least, most)
 
     def beta(
-        self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray
-    ) -> FloatArray:
-        """Return beta in each problem, shape ``(n_problems,)``.
+        self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: float
+    ) -> float:
+        """Return beta for arrays of shape ``(n_arms,)``.
 
-        Parameters
-        ----------
-        mean, deviation : ndarray of shape (n_problems, n_arms)
-        alive : ndarray of bool of shape (n_problems, n_arms)
-        epsilon : ndarray of shape (n_problems,)
-            Tolerated regret, in the units of ``mean``.
+        ``epsilon`` is the tolerated regret, in the units of ``mean``.
         """
         if self.least == self.most:
-            return np.full(len(mean), self.least)
+            return self.least
         hardness = self.weight * _hardness(mean, deviation, alive, epsilon, self.least_gap)
-        beta = np.sqrt(self.information / (4 * np.maximum(hardness, 1e-300)))
-        return np.minimum(np.maximum(beta, self.least), self.most)
+        beta = sqrt(self.information / (4 * max(hardness, 1e-300)))
+        return min(max(beta, self.least), self.most)
 
 
 def _hardness(
-    mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: FloatArray, floor: float
-) -> FloatArray:
+    mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: float, floor: float
+) -> float:
     """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
     wide = 3 * deviation
     upper, lower = mean + wide, mean - wide
     upper[~alive], lower[~alive] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
-    best, others, place = two_largest(upper, NOWHERE)
-    gap = np.subtract(best[:, np.newaxis], lower, out=lower)
-    gap.put(place, others - (best - 2 * wide.take(place)))
+    first, best, second = two_largest(upper, NOWHERE)
+    gap = best - lower
+    gap[first] = second - (best - 2 * wide[first])
     # The gap of an arm that leads by more than three standard deviations is negative.
-    np.abs(gap, out=gap)
-    gap += epsilon[:, np.newaxis]
-    gap *= 0.5
-    np.maximum(gap, np.maximum(epsilon, floor)[:, np.newaxis], out=gap)
-    np.reciprocal(gap, out=gap)
-    return np.vecdot(gap, gap)
+    half = np.maximum((np.abs(gap) + epsilon) * 0.5, max(epsilon, floor))
+    inverse = 1 / half
+    return float(inverse @ inverse)
+
+
+def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:
+    """Return the largest ``upper`` of all other arms minus ``lower``, for each arm.
+
+    NaN is not allowed in ``upper``. The others of a single arm are ``nothing``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gap_to_others(np.array([1.0, 5.0, 3.0]), np.array([0.0, 2.0, 1.0]))
+    array([5., 1., 4.])
+    """
+    first, best, second = two_largest(upper, nothing)
+    gap: FloatArray = best - lower
+    gap[first] = second - lower[first]
+    return gap
+
+
+def two_largest(values: FloatArray, nothing: float = -np.inf) -> tuple[int, float, float]:
+    """Return the arm with the largest value, this value, and the largest of the others."""
+    first = int(values.argmax())
+    best = values.item(first)
+    values[first] = nothing
+    second = float(values.max())
+    values[first] = best
+    return first, best, second

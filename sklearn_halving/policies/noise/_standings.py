@@ -14,13 +14,20 @@ from sklearn_halving.policies.noise._noise_estimates import LARGEST, WILD, fit_a
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """Prior of the noise of a split: a tenth of the variance of the arms, worth one degree of freedom.
 """
+LEAST_PROBABILITY = 0.03
+"""An arm that is better than the leader with a smaller probability is not pulled again."""
 LEAST_SPREAD = 0.1
 """Least variance of the arms, as a part of the variance of their scores."""
 
 
-def has_enough_splits(n_splits: IntArray) -> BoolArray:
-    """Return which arms have at least half of the most splits, and so can be the best."""
-    return 2 * n_splits >= n_splits.max(initial=0)
+N_DIGITS = 12
+"""Means that differ only in later digits are equal."""
+
+
+def has_enough_splits(n_splits: IntArray, n_all: int) -> BoolArray:
+    """Return which arms can be the best: those on all splits, or on half of the most splits."""
+    is_complete = n_splits >= n_all
+    return is_complete if is_complete.any() else 2 * n_splits >= n_splits.max(initial=0)
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,10 @@ class Standings:
         The posterior means, which are shrunk towards the median, and their variances.
     noise : float
         Variance of a reward around the mean of its arm.
+    spread : float
+        Variance of the arms.
+    n_all : int
+        Number of splits of a complete arm.
     """
 
     arms: IntArray
@@ -45,13 +56,15 @@ class Standings:
     mean: FloatArray
     variance: FloatArray
     noise: float
+    spread: float
+    n_all: int
 
     @classmethod
-    def of(cls, arms: IntArray, table: FloatArray) -> Standings:
+    def of(cls, arms: IntArray, table: FloatArray, n_all: int) -> Standings:
         """Return the standings after rewards of shape (n_arms, n_splits)."""
         if not len(arms):
             none = np.zeros(0)
-            return cls(arms, arms, none, none, none, 0.0)
+            return cls(arms, arms, none, none, none, 0.0, 0.0, n_all)
         known, table = ~np.isnan(table), np.clip(table, -LARGEST, LARGEST)
         n_splits = known.sum(axis=1)
         usual = max(abs(np.nanmax(table)), abs(np.nanmedian(table)))
@@ -71,17 +84,28 @@ class Standings:
         weight = of_arms / (of_arms + noise / n_splits)
         mean = centre + weight * (adjusted - centre)
         adjusted[np.abs(adjusted) * 2 * table.shape[1] > LARGEST] *= np.inf  # clipped on a split
-        return cls(arms, n_splits, adjusted, mean, weight * noise / n_splits, noise)
+        variance = weight * noise / n_splits
+        return cls(arms, n_splits, adjusted, mean, variance, noise, of_arms, n_all)
 
     @property
     def leader(self) -> int:
-        """The arm with the largest mean of those with at least half of the most splits."""
-        if not len(self.arms):
-            return NO_ARM
-        mean = np.where(has_enough_splits(self.n_splits), self.mean, -np.inf)
-        return int(self.arms[mean.argmax()])
+        """The best arm of those with enough splits."""
+        enough = has_enough_splits(self.n_splits, self.n_all)
+        return next((int(self.arms[row]) for row in self.order if enough[row]), NO_ARM)
 
-    def next_to_confirm(self, most: int, least: float, n_open: dict[int, int]) -> int:
+    @property
+    def order(self) -> IntArray:
+        """The rows from the largest to the smallest mean; of equal arms, the first one first."""
+        scale = np.abs(self.mean).max(initial=0.0) or 1.0
+        order: IntArray = np.argsort(-np.round(self.mean / scale, N_DIGITS), kind="stable")
+        return order
+
+    @property
+    def n_needed(self) -> float:
+        """Number of splits on which the noise of a mean is as small as the spread of the arms."""
+        return max(1.0, min(self.noise / (self.spread or 1.0), self.n_all))
+
+    def next_to_confirm(self, most: int, n_open: dict[int, int]) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
 
         It is the closest rival of the arm with the largest mean, or this arm if it has no more
@@ -91,10 +115,10 @@ class Standings:
         first = int(self.mean.argmax())
         gap = self.mean - self.mean[first]
         better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))
-        may_win = (better >= least) & (n_asked < most)
+        may_win = (better >= LEAST_PROBABILITY) & (n_asked < most)
         may_win[first] = False
         if not may_win.any():
-            is_leader = 2 * n_asked[first] >= self.n_splits.max()
+            is_leader = has_enough_splits(np.maximum(self.n_splits, n_asked), self.n_all)[first]
             return NO_ARM if is_leader else int(self.arms[first])
         rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
         leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
@@ -114,11 +138,12 @@ def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
 
 
 def _different(table: FloatArray) -> IntArray:
-    """Return the rows without those that are equal to another one on all of their splits.
-
-    Arms are pulled on the splits in order, so an equal row with fewer splits is sorted behind.
-    """
-    rows, first = np.unique(np.where(np.isnan(table), np.inf, table), axis=0, return_index=True)
-    is_copy = ((rows[1:] == rows[:-1]) | np.isinf(rows[1:])).all(axis=1)
-    different: IntArray = first[np.append(True, ~is_copy)[: len(rows)]]
+    """Return the rows without copies: each of their scores is that of a row with more scores."""
+    known = ~np.isnan(table)
+    n_splits, is_copy = known.sum(axis=1), np.full(len(table), True)
+    for scores, is_known in zip(table.T, known.T, strict=True):
+        order = np.lexsort((-n_splits, scores))
+        is_first = np.append(True, np.diff(scores[order]) != 0)[: len(order)]
+        is_copy[order] &= ~(is_first & is_known[order])
+    different: IntArray = np.flatnonzero(~is_copy)
     return different

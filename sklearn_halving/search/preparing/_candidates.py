@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving._typing import Candidates, Estimator, Params
-from sklearn_halving.execution._journal import FitKey
 from sklearn_halving.execution._known_fits import KnownFits, candidate_digest, found_params
+from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem, Pull

@@ -1,4 +1,4 @@
-"""The fits that a search need not make: those of its checkpoint, or of its last call of `fit`."""
+"""The fits that a search need not make: those of its checkpoint, or of its last calls of `fit`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-import numpy as np
+from sklearn import get_config
 from sklearn.utils import check_random_state
 
-from sklearn_halving._content_hash import content_hash
-from sklearn_halving._typing import Estimator, RandomState
+from sklearn_halving._content_hash import (
+    OF_NO_MATTER,
+    code_as_first_seen,
+    code_parts,
+    content_hash,
+    is_cloned,
+    short_text,
+)
+from sklearn_halving._formatting import shortened, without_addresses
+from sklearn_halving._typing import Estimator
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._journal import FitStore, Journal, JournalError, Session
-from sklearn_halving.execution._known_fits import KnownFits
-from sklearn_halving.execution._types import EvaluationTask, PullLimits
+from sklearn_halving.execution._store import FitStore, SearchRecord
+from sklearn_halving.search._parameters import Inputs, Seeds
 
-MAX_SHOWN = 60
-"""Longer texts are compared and shown as digests."""
 CONFIGURATION = (
     "transform_output",
     "assume_finite",
@@ -29,85 +35,64 @@ CONFIGURATION = (
     "array_api_dispatch",
 )
 """Settings of scikit-learn that may change a score."""
+MAX_TEXT = 700
+OWN = "your own "
+"""At the start of the names of own code."""
 
 
 @contextmanager
 def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
-    """Open the store of a search: a journal, or a memory; None without either."""
-    memory = vars(search).pop("_known", FitStore())
+    """Open the store of a search: a file, or a memory; None without either."""
+    memory = vars(search).pop("_known", None)
     if search.checkpoint is not None:
-        with Journal(search.checkpoint) as journal:
-            yield journal
+        with code_as_first_seen(), FitStore(search.checkpoint) as store:
+            yield store
     elif search.warm_start:
-        search._known = memory
-        yield memory
+        search._known = memory or FitStore()
+        with code_as_first_seen():
+            yield search._known
     else:
         yield None
 
 
-def resumed_seed(store: FitStore | None, random_state: RandomState | None) -> RandomState | None:
-    """Return the random state with which a search draws candidates and splits.
+def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Inputs:
+    """Find the fits of a search in a store, and return its inputs with the seed.
 
-    With a store, it is a number, so that a search that goes on draws the same ones. If the user
-    gave none, it is drawn, or that of the store.
+    The seed is a number, so that a search that goes on draws the same candidates and splits. If
+    the user gave none, it is that of the latest search that agrees in all else.
     """
-    if store is None or isinstance(random_state, Integral):
-        return random_state
-    if random_state is None and store.sessions:
-        return store.sessions[0].seed
-    state = check_random_state(random_state)
-    if random_state is not None:  # so that the same object draws the same seed again
-        state = deepcopy(state)
-    return int(state.randint(2**31 - 1))
-
-
-def known_fits(
-    search: BaseSearchCV, store: FitStore, seed: Any, task: EvaluationTask, limits: PullLimits
-) -> KnownFits:
-    """Compare the search with the earlier ones of the store, and return their fits.
-
-    Raises
-    ------
-    JournalError
-        If something differs that decides all scores. The message names it.
-    """
-    session = Session(_fields(search, task), int(seed), _versions(task.estimator))
-    former = store.sessions[-1:]
-    if former:
-        _compare(search, store, former[0], session)
-    if former != [session]:
-        store.begin(session)
+    fields, random_state = _fields(search, inputs), search.random_state
+    seed: Any = random_state if isinstance(random_state, Integral) else None
+    if random_state is None:
+        seed = store.seed(fields)
+    if seed is None:  # from a copy, so that the same object draws the same seed again
+        state = check_random_state(random_state)
+        seed = (state if random_state is None else deepcopy(state)).randint(2**31 - 1)
+    text = shortened(without_addresses(repr(search.estimator)), MAX_TEXT)
+    text = text.encode("utf-8", "replace").decode()
+    details, versions = _details(search, inputs), _versions(search.estimator)
+    record = SearchRecord(fields, int(seed), text, details, versions)
+    former = [each for _, each in store.searches()]
+    store.begin(record)
+    same = [each for each in former if each[:2] == record[:2]]
+    if same:
+        _warn_of_versions(same[0].versions, versions)
+    else:
+        _warn_of_another(former, record, has_seed=random_state is not None)
     cv = search.cv
     if store.outcomes and getattr(cv, "shuffle", False) and cv.random_state is None:
         warn_user(
             f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
             "random_state."
         )
-    return KnownFits(task, store, limits)
+    return replace(inputs, seeds=Seeds.of(int(seed)))
 
 
-def _compare(search: BaseSearchCV, store: FitStore, former: Session, session: Session) -> None:
-    """Raise if a search does not fit a store; warn if versions have changed."""
-    before = former.fields | {"random_state": former.seed}
-    now = session.fields | {"random_state": session.seed}
-    differing = [
-        _difference(name, before.get(name), value)
-        for name, value in now.items()
-        if before.get(name) != value
-    ]
-    if differing:
-        is_file = isinstance(store, Journal)
-        name = f"checkpoint={str(search.checkpoint)!r}" if is_file else "warm_start=True"
-        way_out = "give checkpoint another path" if is_file else "set warm_start=False"
-        raise JournalError(
-            f"{name} has fits of another search, because these differ: "
-            f"{', '.join(differing)}. Your own code that they use counts, too. Go back to the "
-            f"former ones, or {way_out} to start anew."
-        )
+def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:
     changed = [
-        f"{name} {former.versions[name]} before, {version} now"
-        for name, version in session.versions.items()
-        if former.versions.get(name, version) != version
+        f"{name} {before[name]} before, {version} now"
+        for name, version in now.items()
+        if before.get(name, version) != version
     ]
     if changed:
         warn_user(
@@ -116,31 +101,86 @@ def _compare(search: BaseSearchCV, store: FitStore, former: Session, session: Se
         )
 
 
-def _fields(search: BaseSearchCV, task: EvaluationTask) -> dict[str, str | int | float | None]:
-    """Return what decides all scores of a search."""
+def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed: bool) -> None:
+    """Warn if the latest search on the same X differs in one thing: perhaps by accident."""
+    for other in reversed(former):
+        if other.fields["X"] != now.fields["X"] or (has_seed and other.seed != now.seed):
+            continue
+        if name := _only_difference(other, now):
+            texts = [each.details.get(name, "nothing") for each in (other, now)]
+            is_short = name in {**other.details, **now.details} and "" not in map(_short, texts)
+            values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
+            warn_user(
+                "The checkpoint has fits of a search that differs from this one only in "
+                f"{name}{values}. They are not used. If you did not mean to change it, go back."
+            )
+            return
+
+
+def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
+    """Return the name of the only thing in which two searches differ, or nothing.
+
+    All changes of own code are one thing.
+    """
+    fields = [name for name in now.fields if other.fields.get(name) != now.fields[name]]
+    names = other.details.keys() | now.details.keys()
+    changed = {name for name in names if other.details.get(name) != now.details.get(name)}
+    # Of a step that is another one, the parameters do not count, and so on.
+    above = [f"{name}__" for name in changed]
+    changed = {name for name in changed if not name.startswith(tuple(above))}
+    if "estimator" in changed:
+        changed &= {"estimator", *now.fields}
+    code = sorted(name for name in changed if name.startswith(OWN))
+    changed -= set(code)
+    changed |= {f"{OWN}{', '.join(name.removeprefix(OWN) for name in code)}"} if code else set()
+    has_names = {"estimator", "scoring", "error_score"} if changed else set()
+    changed |= set(fields) - has_names
+    return changed.pop() if len(changed) == 1 else ""
+
+
+def _short(text: str) -> str:
+    """Return a text, or nothing for a digest."""
+    return "" if len(text) == 32 and text.isalnum() else text
+
+
+def _fields(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
+    """Return digests of what decides all scores of a search."""
+    config, kept = get_config(), {"with_code": True, "is_kept": True}
     return {
-        "X": content_hash(task.X),
-        "y": content_hash(task.y),
-        "arguments of fit": content_hash(task.fit_params, task.score_params, with_code=True),
-        "estimator": content_hash(task.estimator, with_code=True),
-        "configuration of scikit-learn": content_hash([task.config.get(n) for n in CONFIGURATION]),
-        "scoring": _shown(search.scoring),
-        "error_score": _shown(search.error_score),
+        "X": content_hash(inputs.X),
+        "y": content_hash(inputs.y),
+        "arguments of fit": content_hash(inputs.fit_params, inputs.score_params, **kept),
+        "estimator": content_hash(search.estimator, with_code=True),
+        "configuration of scikit-learn": content_hash([config.get(n) for n in CONFIGURATION]),
+        "scoring": content_hash(search.scoring, **kept),
+        "error_score": content_hash(search.error_score),
     }
 
 
-def _shown(value: object) -> str | int | float | None:
-    """Return a parameter unchanged if it is a short plain value, else its digest."""
-    if value is None or (isinstance(value, str) and len(value) <= MAX_SHOWN):
-        return value
-    if isinstance(value, int | float):
-        return value if np.isfinite(value) else str(value)
-    return content_hash(value, with_code=True)
+def _details(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
+    """Return the parts of the fields by their names, as digests or short texts."""
+    estimator, scoring = search.estimator, search.scoring
+    of_scoring = getattr(scoring, "__dict__", {}).items()
+    details = {"error_score": search.error_score, **{f"scoring.{n}": v for n, v in of_scoring}}
+    details["scoring"] = type(scoring) if of_scoring else scoring
+    for name, value in {"estimator": estimator, **estimator.get_params()}.items():
+        if name.rpartition("__")[2] not in OF_NO_MATTER and not _has_estimators(value):
+            details[name] = type(value) if is_cloned(value) else value
+    code = code_parts(estimator, scoring, inputs.fit_params, inputs.score_params)
+    texts = {name: _shown(value) for name, value in details.items()}
+    return texts | {f"{OWN}{name}": text for name, text in code.items()}
 
 
-def _difference(name: str, before: object, now: object) -> str:
-    has_digest = any(isinstance(value, str) and len(value) == 32 for value in (before, now))
-    return name if has_digest else f"{name} ({before!r} before, {now!r} now)"
+def _has_estimators(value: object) -> bool:
+    """Return whether a value is a list of steps, whose parameters have names of their own."""
+    parts = value if isinstance(value, list | tuple) else ()
+    return any(is_cloned(part) or _has_estimators(part) for part in parts)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, type):
+        return value.__qualname__
+    return short_text(value) or content_hash(value, is_kept=True)
 
 
 def _versions(estimator: Estimator) -> dict[str, str]:

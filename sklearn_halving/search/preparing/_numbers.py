@@ -35,7 +35,7 @@ class Levels:
     Parameters
     ----------
     n_eliminations : int or None
-        Number of eliminations between them; None for as many as are possible.
+        Number of eliminations between them; None for the maximum.
     """
 
     # Level of the first rung of the widest bracket, and level of the last rung of all brackets.
@@ -89,7 +89,7 @@ def screening_levels(search: Any, resource: Resource, splits: SearchSplits) -> L
 
 
 def _level_range(search: Any, resource: Resource, splits: SearchSplits) -> tuple[int, int]:
-    """Return the smallest sensible level and that of ``max_resources``; raise if not possible."""
+    """Return the smallest sensible level and the largest; raise if they are not possible."""
     levels = resource.level_range(search.estimator, splits.n_train, splits.n_rows_needed)
     is_pair = np.shape(levels) == (2,) and [isinstance(n, Integral) for n in levels] == [True] * 2
     refuse_unless(is_pair, f"level_range of {type(resource).__name__}", "be two integers", levels)
@@ -164,7 +164,7 @@ MOST_CANDIDATES = 10_000
 
 
 def optional_resource(search: Any) -> Resource:
-    """Return the resource, which is rows if only its amount is given; else, fits are whole."""
+    """Return the resource: rows if only an amount is given, and none if nothing is given."""
     if search.resource is None and search.max_resources is None:
         return WholeFit()
     return resolve_resource(search.resource or "n_samples", search.estimator)
@@ -173,7 +173,7 @@ def optional_resource(search: Any) -> Resource:
 def count_candidates(search: Any, space: SearchSpace, n_drawn: int) -> int:
     """Return the number of candidates of a search that draws them before the first fit.
 
-    ``n_drawn`` is the default number of those that are drawn from distributions.
+    ``n_drawn`` is the default number for distributions.
     """
     if search.n_candidates is None and space.is_grid:
         n_arms = space.at_most()
@@ -201,7 +201,7 @@ def count_drawn(
 
 
 def count_fits(search: Any, n_arms: int, splits: SearchSplits, least: int = 1) -> int:
-    """Return the budget of fits: by default, that of GridSearchCV with five folds."""
+    """Return the budget of fits: by default, as for GridSearchCV with five folds."""
     if search.n_fits is not None:
         return int(search.n_fits)
     n_each = min(FITS_OF_GRID_SEARCH, splits.n_repetitions or FITS_OF_GRID_SEARCH)

@@ -56,7 +56,7 @@ class Setup:
     sampler : Sampler or None
         The sampler that creates candidates during the search, if one does.
     is_endless : bool
-        Whether loops of brackets are played until the time is over.
+        Whether loops of brackets are played until the time is used up.
     reward_range : tuple[float, float] or None
         The range of the score that guides the search, if it is known.
     drawn : Sequence[Params]
@@ -78,9 +78,9 @@ class Setup:
 def grid_setup(
     search: Any, inputs: Inputs, space: SearchSpace, resource: Resource
 ) -> tuple[Setup, GridHalving]:
-    """Return what makes a search over a grid, which never makes more fits than GridSearchCV.
+    """Return the setup and the policy for a grid. They never make more fits than GridSearchCV.
 
-    If rows are the resource, no rung has fewer than the least numbers of `EarlyRungs`.
+    If rows are the resource, no rung has fewer than the minimum of `EarlyRungs`.
     """
     splits = search_splits(search, inputs, resource, is_stream=False)
     levels = choose_levels(search, resource, splits)
@@ -184,7 +184,7 @@ class SearchPlan:
     uses_time : bool
         Whether the policy plans by the measured times of its pulls.
     is_endless : bool
-        Whether loops of brackets are played until the time is over.
+        Whether loops of brackets are played until the time is used up.
     """
 
     problem: Problem
@@ -205,7 +205,7 @@ class SearchPlan:
 
     @property
     def first_loop(self) -> list[Bracket]:
-        """The brackets; of endless loops, those of the first one, which stands for all."""
+        """The brackets; if loops are endless, only of the first loop, which stands for all."""
         return [each for each in self.brackets if not (self.is_endless and each.loop)]
 
     @property
@@ -250,7 +250,7 @@ def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
 
 
 def add_costs(plan: pd.DataFrame, n_grid_fits: int | None, *, continues: bool) -> None:
-    """Add the cost of each rung in full fits, and its share of that of GridSearchCV.
+    """Add the cost of each rung in full fits, and as a share of the cost of GridSearchCV.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def add_costs(plan: pd.DataFrame, n_grid_fits: int | None, *, continues: bool) -
 def add_seconds(
     table: pd.DataFrame, plan: SearchPlan, seconds: float, n_workers: int, held: float
 ) -> None:
-    """Add the time of each round, if a full fit takes so many seconds.
+    """Add the time of each round, given the seconds of a full fit.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import cycle, islice
 from math import prod
 from typing import Any
@@ -20,7 +20,7 @@ from sklearn_halving._typing import Estimator, ParamDistributions, Params
 from sklearn_halving._unstable_imports import InvalidParameterError, refuses
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.resources import Resource
-from sklearn_halving.resources._resource import listed
+from sklearn_halving.resources._resource import listed, suggestion
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import (
     MAX_CHOICES,
@@ -66,7 +66,7 @@ class SearchSpace:
     is_grid : bool
         Whether all values are lists.
     has_own : bool
-        Whether the first initial candidate is the estimator as it is.
+        Whether the first initial candidate is the unmodified estimator.
     """
 
     has_own = False
@@ -185,13 +185,17 @@ def _check_lists(param_distributions: object) -> None:
                     f"The names in param_distributions must be text; got {name!r}."
                 )
             form = None if hasattr(values, "rvs") else _scipy_form(values)
-            looks = (
-                f"{name}={values!r} in param_distributions looks like a range of another library"
-            )
-            if form is not None and isinstance(values, tuple) and len(values) == 2:
-                warn_user(f"{looks}, but is two values. Use scipy.stats.{form}, or a list of two.")
-            elif form is not None:
-                raise InvalidParameterError(f"{looks}. Use scipy.stats.{form}.")
+            if form is not None:
+                text = f"{name}={values!r} in param_distributions looks like a range of another"
+                if not isinstance(values, tuple) or len(values) != 2:
+                    raise InvalidParameterError(f"{text} library. Use scipy.stats.{form}.")
+                use = f"Use scipy.stats.{form}, or a list of two."
+                warn_user(f"{text} library, but is two values. {use}")
+            if getattr(values, "numargs", 0):
+                raise InvalidParameterError(
+                    f"The distribution of {name} has no parameters. Write them in brackets, such "
+                    f"as scipy.stats.{values.name}({values.shapes})."
+                )
             if not hasattr(values, "rvs"):
                 # ParameterGrid raises the same errors as GridSearchCV. ParameterSampler does so
                 # only if all values are lists.
@@ -199,7 +203,7 @@ def _check_lists(param_distributions: object) -> None:
 
 
 def _scipy_form(values: Any) -> str | None:
-    """Return SciPy's distribution for a range in the form of another library; None if not one."""
+    """Return SciPy's distribution for a range of another library; None if it is not one."""
     if isinstance(values, tuple) and len(values) == 3 and "uniform" in str(values[2]):
         low, high, is_log = values[0], values[1], "log" in values[2]
     elif type(values) is tuple and [*map(type, values)] == [float] * 2 and values[0] < values[1]:
@@ -272,11 +276,19 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         # Slow to import: it loads the linear models of scikit-learn.
         from sklearn_halving.spaces import space_for
 
-        values = space_for(parameters.estimator, inputs.X, inputs.y)
+        estimator = clone(parameters.estimator)
+        with suppress(ValueError):  # it may have another name in the space
+            estimator.set_params(**resource.params_at(1))
+        values = space_for(estimator, inputs.X, inputs.y)
         values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
     space = SearchSpace(values)
     different: dict[str, Params] = {}
-    for place, params in enumerate(() if given is None else given):
+    if not isinstance(given, list | tuple | None):
+        raise InvalidParameterError(
+            "initial_candidates must be a list of dicts with parameter names and values, such as "
+            f"[{{'C': 1}}]; got a {type(given).__name__}. list(...) makes a Series a list."
+        )
+    for place, params in enumerate(given or ()):
         if not isinstance(params, Mapping):
             raise ValueError(
                 "initial_candidates must be a list of dicts with parameter names and values; got "
@@ -292,6 +304,7 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
     if different:
         space = space.starting_with(different.values())
     resource.check(parameters.estimator, space.names)
+    _check_aliases(parameters.estimator, space)
     _check_whole_numbers(parameters.estimator, space)
     size, wanted = space.size, parameters.n_candidates
     if size is not None and wanted is not None and size < wanted:
@@ -315,6 +328,27 @@ def _as_listed(name: str, value: object, space: SearchSpace) -> object:
         return next((v for v in numbers if v == value), value)
     wanted = value_digest(value)
     return next((v for values in lists for v in values if value_digest(v) == wanted), value)
+
+
+def _check_aliases(estimator: Estimator, space: SearchSpace) -> None:
+    """Raise if a searched parameter is also set under another name."""
+    if not {"catboost", "lightgbm", "xgboost"} & sys.modules.keys():
+        return
+    from sklearn_halving.spaces._aliases import rival_of
+
+    own = estimator.get_params()
+    for searched in space.distributions:
+        for name in searched:
+            path, separator, last = name.rpartition("__")
+            prefix, model = path + separator, own.get(path) if path else estimator
+            models = searched.get(path, [model])
+            for owner in () if hasattr(models, "rvs") else models:
+                same = {n.removeprefix(prefix) for n in searched if n.startswith(prefix)}
+                if other := rival_of(owner, last, same):
+                    raise ValueError(
+                        f"{name!r} in param_distributions and {prefix + other!r}, which is also "
+                        f"set, are two names of one parameter of {type(owner).__name__}. Use one."
+                    )
 
 
 def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
@@ -342,10 +376,10 @@ def _check_whole_numbers(estimator: Estimator, space: SearchSpace) -> None:
 
 
 def own_candidate(estimator: Estimator, space: SearchSpace) -> Params:
-    """Return the estimator as it is as a candidate.
+    """Return the unmodified estimator as a candidate.
 
-    If a dict of the space contains it, the parameters are those of the dict. Otherwise they are
-    the estimator's values of all parameters of the space, as far as it has them.
+    If a dict of the space contains it, it has the parameters of this dict. Otherwise, it has all
+    parameters of the space that the estimator has.
     """
     return _completed({}, estimator, space)
 
@@ -365,15 +399,11 @@ def estimator_with(estimator: Estimator, params: Params, message: str) -> Estima
         with suppress(ValueError):
             unfitted.set_params(**objects)  # may have other parameters than what it replaces
         valid = unfitted.get_params()
-        if own.keys() <= valid.keys():
-            raise
+        if own.keys() <= valid.keys() or "nvalid parameter" not in str(error):
+            raise  # it says more
         name = min(own.keys() - valid.keys())
-        last = name.rpartition("__")[2]
-        same = [known for known in valid if known.rpartition("__")[2] == last]  # another prefix
-        near = get_close_matches(name, same, 1, cutoff=0) or get_close_matches(name, valid, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        text = message.format(name=name, estimator=unfitted)
-        raise ValueError(f"{text}{hint} Valid parameters are: {listed(valid)}.") from error
+        text = message.format(name=name, estimator=unfitted) + suggestion(name, valid)
+        raise ValueError(f"{text} Valid parameters are: {listed(valid)}.") from error
     return changed
 
 

@@ -1,4 +1,4 @@
-"""The splits of a search: those of a splitter, or an unlimited stream of splits."""
+"""The splits of a search: from a splitter, or an unlimited stream."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class EarlyRungs:
         n_classes = 0 if classes is None else int(classes.max()) + 1
         target = _numeric_target(data.y) if classes is None else None
         # If splits depend neither on groups nor on the order of the rows, the target of the first
-        # test folds should be distributed as that of all rows.
+        # test folds should be distributed as in all rows.
         are_drawn = data.groups is None and not _goes_forward(pairs)
 
         def is_like_all(rows: Rows) -> bool:
@@ -99,8 +99,8 @@ class EarlyRungs:
     def row_floors(self, n_train: int) -> tuple[int, int]:
         """Return the minimum number of rows for the rung below the largest level, and below that.
 
-        If the training fold has more rows than columns, a subset needs as many rows as there are
-        columns: models rank differently if there are too few rows to determine their
+        If the training fold has more rows than columns, a subset needs at least one row for each
+        column: models rank differently if there are too few rows to determine their
         coefficients.
         """
         n_columns = self.n_columns if self.n_columns < n_train else 0
@@ -253,8 +253,8 @@ class _Data:
 def _order_of(data: _Data, pairs: Pairs) -> tuple[int, ...]:
     """Return the splits in the order in which a candidate is fitted on them.
 
-    It is the latest split first if the rows are ordered. With groups, it is the split first whose
-    test rows are the most like all rows in number and target.
+    If the rows are ordered, the latest split comes first. With groups, the split comes first
+    whose test rows are the most like all rows in number and target.
     """
     if _goes_forward(pairs):
         return tuple(reversed(range(len(pairs))))

@@ -8,7 +8,6 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.reporting._cv_results import ResultRows
@@ -51,24 +50,22 @@ def finalists(results: CvResults, rows: ResultRows, run: Run) -> IntArray:
 
     They have a score for every metric and the largest resource, and were not eliminated before
     the last stage. If the number of splits is fixed, they have as many scores as any of these
-    rows. If candidates are created during the search, they have at least half as many. Otherwise,
-    they have as many as the winner of the search, or `FITS_OF_GRID_SEARCH`. Conditions that no row
-    fulfills are left out.
+    rows. Otherwise, they have as many as the winner; if all candidates are known from the start,
+    `FITS_OF_GRID_SEARCH` are enough. A condition that no row meets is skipped.
     """
     metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
     n_scores = numbers_of_scores(results, metrics[0])
-    if not run.plan.makes_candidates:  # of these, other fits had less of the resource
+    if not run.plan.makes_candidates:  # their other fits had less of the resource
         n_scores = n_scores if run.plan.has_rungs else results["n_fits"]
     kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
     if not kept.any():
         kept = np.full(len(rows), True)
     kept &= rows.rank_group == rows.rank_group[kept].max()
-    if run.plan.makes_candidates:
-        return np.flatnonzero(kept & has_enough_splits(np.where(kept, n_scores, 0)))
     enough = n_scores[kept].max()
     if not run.plan.has_rungs:
-        of_winner = n_scores[kept & (rows.arm == run.best_arm)]
-        enough = min([*of_winner, enough, FITS_OF_GRID_SEARCH])
+        of_winner = n_scores[kept & (rows.arm == run.best_arm)].tolist()
+        most = enough if run.plan.makes_candidates else FITS_OF_GRID_SEARCH
+        enough = min([*of_winner, enough, most])
     return np.flatnonzero(kept & (n_scores >= enough))
 
 

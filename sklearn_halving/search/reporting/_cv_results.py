@@ -29,7 +29,7 @@ Means = Callable[[FloatArray, BoolArray], FloatArray]
 """Function that returns the mean score of each row. Its arguments are the scores and whether they
 belong to a pull, both of shape (n_rows, n_splits)."""
 NEGLIGIBLE = 1e-12
-"""A standard error that is so small a part of the score comes from rounding."""
+"""A standard error below this share of the score comes from rounding."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def make_cv_results(
     means : callable
         Function that returns the mean score of each row.
     overlap : float
-        Size of a test set divided by that of a training set, for the standard errors.
+        Size of a test set divided by the size of a training set, for the standard errors.
     """
     pulls = _Cells.of(outcomes, rows, task.n_repetitions)
     numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))

@@ -107,7 +107,7 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
 
 
 def _status(results: Results, row: int, n_scores: IntArray) -> str:
-    """Return how a candidate failed, where it was dropped, or if it has not got to the end."""
+    """Return how a candidate failed, where it was dropped, or that it is unfinished."""
     columns, resource = results.cv_results, results.resource
     arm = columns["candidate"][row]
     if np.isnan(columns[f"mean_test_{results.metric}"][row]):

@@ -1,4 +1,4 @@
-"""What a search keeps of its run: outcomes and plan, and the table made of them."""
+"""What a search keeps of its run: outcomes and plan, and the table made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._protocol import Believes
 from sklearn_halving.policies._types import Belief, Pull
-from sklearn_halving.policies.noise._standings import has_enough_splits
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
@@ -36,7 +35,7 @@ from sklearn_halving.splits._stream import split_scores
 
 @dataclass(frozen=True)
 class Record:
-    """What is kept of a run after `fit`, also if its policy broke down. The data are not.
+    """What is kept of a run after `fit`, even if its policy failed. The data are not kept.
 
     Parameters
     ----------
@@ -57,15 +56,15 @@ class Record:
     metric : str
         The metric that guided the search.
     own : int or None
-        The candidate that is the estimator as it is; None if there is none.
+        The candidate that is the unmodified estimator; None if there is none.
     seconds : float
         Time from the start to the end of the pulls in this call of `fit`.
     limit : float
-        The time budget, with the refit; infinite without one.
+        The time budget, including the refit; infinite without one.
     n_known : int
         Number of outcomes of earlier calls, which come first.
     overlap : float
-        Size of a test set divided by that of a training set.
+        Size of a test set divided by the size of a training set.
     n_workers : int
         Number of workers.
     """
@@ -88,7 +87,7 @@ class Record:
     n_workers: int
 
     @property
-    def other_seconds(self) -> float:
+    def seconds_in_no_fit(self) -> float:
         """Time of a worker in which there was no fit: for proposals, or until it had started.
 
         Fits that were abandoned do not count.
@@ -104,13 +103,13 @@ class Record:
 
     @property
     def full_fits(self) -> float:
-        """Cost of all fits in full fits; of a model that was trained further, what is new."""
+        """Cost of all fits in full fits. Continued training counts only what is new."""
         top = self.max_level
         return sum((o.pull.level - o.previous_level) / top for o in self.outcomes)
 
     @property
     def n_resources_spent(self) -> float:
-        """Sum of the resource over all fits; of a model that was trained further, what is new."""
+        """Sum of the resource over all fits. Continued training counts only what is new."""
         resource = self.resource
         return sum(
             o.n_train
@@ -122,7 +121,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Results(Record):
-    """A record with the table made of it, and what the policy says at the end.
+    """A record, the table made from it, and what the policy says at the end.
 
     Parameters
     ----------
@@ -198,7 +197,7 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
     """Return the probability that each row is the best of those that are compared.
 
     Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
-    during the search must have enough fits.
+    during the search need as many scores as the winner.
     """
     index, scores = np.arange(len(rows)), split_scores(results, f"test_{run.metric}")
     if run.plan.has_rungs:
@@ -206,9 +205,10 @@ def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float)
         index = finalists(results, rows, run)
         index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
         index = index[first_of_each(results["params"][row] for row in index)]
-        index = index[:0] if len(index) == 1 else index  # it is not the best of all for certain
+        index = index[:0] if len(index) == 1 else index  # alone, it is not certain
     elif run.plan.makes_candidates:
-        index = np.flatnonzero(has_enough_splits((~np.isnan(scores)).sum(axis=1)))
+        n_scores = (~np.isnan(scores)).sum(axis=1)
+        index = np.flatnonzero(n_scores >= min(n_scores[rows.arm == run.best_arm], default=0))
     mean = np.full(len(rows), np.nan)
     mean[index] = results[f"mean_test_{run.metric}"][index]
     probability = probability_best(mean, scores, rows.level, overlap)
@@ -244,7 +244,7 @@ def _comparable_means(run: Run, rows: ResultRows) -> Means:
 
 
 def _own_candidate(run: Run, estimator: Estimator) -> int | None:
-    """Return the first fitted candidate that is the estimator as it is."""
+    """Return the first fitted candidate that is the unmodified estimator."""
     own = params_digest(own_candidate(estimator, run.setup.space))
     fitted = sorted({pull.arm for pull in run.log.outcomes})
     return next((a for a in fitted if params_digest(run.candidates[a]) == own), None)

@@ -1,25 +1,22 @@
-"""The summary of a search, at most twelve lines of text, and what notebooks show."""
+"""The summary of a search, and what notebooks show."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sklearn_halving._formatting import (
-    aligned,
     counted,
     number_text,
+    object_text,
     parameter_columns,
     raised,
-    score_text,
-    seconds_text,
-    shortened,
     without_addresses,
 )
 from sklearn_halving._typing import Params
@@ -27,26 +24,36 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
+from sklearn_halving.search.reporting._cv_results import NEGLIGIBLE
 from sklearn_halving.search.reporting._results import Results
+from sklearn_halving.search.reporting._summary_data import (
+    N_LEADERS,
+    Advice,
+    Ended,
+    Failures,
+    Gained,
+    Outlook,
+    Searched,
+    Spent,
+    Splits,
+    Summary,
+)
 from sklearn_halving.splits import corrected_variance_of_mean
+from sklearn_halving.splits._stream import split_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDTH = 88
-"""Maximum length of a line."""
-INDENT = 13
-"""Width of the column with the subjects."""
-N_LINES, N_LEADERS = 12, 5
-"""Maximum numbers of lines and of candidates."""
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
-SLACK = 1.0
-"""An overrun of the time budget is shown from this number of seconds on."""
-OTHER = 0.1
-"""What is spent in no fit is shown if it is a larger part of the time."""
+ENOUGH_TO_COMPARE = 3
+"""Least number of common splits of the estimator as it is and the winner, if there are more."""
+ENOUGH_TO_CORRELATE = 8
+"""Least number of candidates for the correlation of two splits."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
+FIGURES = ("candidate", "score", "standard_error", "n_fits", "n_resources", "params")
+"""Columns of the leaderboard that the figures of the best candidates have."""
 N_SHOWN = 500
 """Maximum number of candidates of the table in a notebook, which is stored in its file."""
 SORT = """
@@ -71,7 +78,9 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
 
     A click on the name of a column sorts by it. Nothing else needs the scripts, or other files.
     """
-    style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto"
+    # The style sheet of nbconvert breaks lines and has no fixed width.
+    style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto; "
+    style += "white-space: pre; font-family: monospace"
     text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
     shown = leaderboard.head(N_SHOWN)
     shown = shown.assign(**parameter_columns(shown, np.inf)).drop(columns="params")
@@ -88,8 +97,8 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a search did and found.
+class Summarizer:
+    """Makes the summary of a search.
 
     Parameters
     ----------
@@ -110,79 +119,77 @@ class Summary:
         """Whether a candidate was chosen; it is the first of the leaderboard."""
         return hasattr(self.search, "best_index_")
 
-    @property
-    def text(self) -> str:
-        """The summary, in at most `N_LINES` lines of at most `WIDTH` characters."""
-        name, estimator = type(self.search).__name__, repr(self.search.estimator)
-        title = shortened(without_addresses(estimator), WIDTH - len(name) - 4)
-        said = {"searched": self._searched(), "spent": self._spent(), "gained": self._gained()}
-        said |= {"ended": self._ended(), "outlook": self._outlook()}
-        above = [_line(*each) for each in said.items() if each[1]]
-        said = {"failures": self._failures(), "advice": self._advice()}
-        below = [_line(*each) for each in said.items() if each[1]]
-        leaders = self._best(N_LINES - 2 - len(above) - len(below))
-        lines = [f"{name} of {title}", *above, *leaders, *below]
-        return "\n".join(line.rstrip() for line in lines)
+    def summary(self) -> Summary:
+        """Return the summary."""
+        leaders = self.leaderboard.dropna(subset=[self.results.metric]).head(N_LEADERS)
+        best = leaders.rename(columns={self.results.metric: "score"})
+        best = best.loc[:, best.columns.isin(FIGURES)]
+        return Summary(
+            search=type(self.search).__name__,
+            estimator=object_text(self.search.estimator),
+            metric=self.results.metric,
+            searched=self._searched(),
+            spent=self._spent(),
+            gained=self._gained(),
+            splits=self._splits(),
+            ended=self._ended(),
+            outlook=self._outlook(),
+            best=best.to_dict("records"),
+            failures=self._failures(),
+            advice=self._advice(),
+            _leaders=leaders,
+        )
 
-    def _searched(self) -> str:
-        fitted = {outcome.pull.arm for outcome in self.results.outcomes}
-        text = counted(self.results.n_candidates, "candidate")
-        if len(fitted) < self.results.n_candidates:
-            text += f", {len(fitted):,} fitted"
-        resource = self.results.resource
+    def _searched(self) -> Searched:
+        results, resource = self.results, self.results.resource
+        n_fitted = len({outcome.pull.arm for outcome in results.outcomes})
         if isinstance(resource, WholeFit):
-            return text
-        amounts = {resource.to_amount(outcome.pull.level) for outcome in self.results.outcomes}
-        reach = dict.fromkeys(number_text(amount) for amount in (min(amounts), max(amounts)))
-        return f"{text}; {resource.name} {' to '.join(reach)}"
+            return Searched(results.n_candidates, n_fitted)
+        amounts = {resource.to_amount(outcome.pull.level) for outcome in results.outcomes}
+        name, reach = resource.name, (min(amounts), max(amounts))
+        return Searched(results.n_candidates, n_fitted, name, *reach)
 
-    def _spent(self) -> str:
+    def _spent(self) -> Spent:
         results, outcomes = self.results, self.results.outcomes
-        n_full = sum(outcome.pull.level == results.max_level for outcome in outcomes)
-        parts = [f"{n_full:,} full"] if n_full < len(outcomes) else []
-        parts += [f"{results.n_known:,} known"] if results.n_known else []
-        text = counted(len(outcomes), "fit") + (f" ({', '.join(parts)})" if parts else "")
-        if results.n_grid_fits is not None:
-            text += f", {100 * results.full_fits / results.n_grid_fits:.0f} % of GridSearchCV"
         refit_time = getattr(self.search, "refit_time_", None)
         seconds = results.seconds + (refit_time or 0.0)
-        text += f"; {seconds_text(seconds)}"
-        if refit_time is not None:
-            text += f", refit {seconds_text(refit_time)}"
-        if results.abandoned:
-            text += f", {counted(len(results.abandoned), 'fit')} took too long"
-        if results.other_seconds > OTHER * seconds:
-            text += f", {seconds_text(results.other_seconds)} in no fit"
-        if seconds > results.limit + SLACK:
-            text += f", {seconds_text(seconds - results.limit)} over the time budget"
-        return text
+        of_grid = None if results.n_grid_fits is None else results.full_fits / results.n_grid_fits
+        return Spent(
+            n_fits=len(outcomes),
+            n_full_fits=sum(outcome.pull.level == results.max_level for outcome in outcomes),
+            n_known_fits=results.n_known,
+            of_grid_search=of_grid,
+            seconds=seconds,
+            refit_seconds=refit_time,
+            seconds_over_budget=max(0.0, seconds - results.limit),
+            n_abandoned_fits=len(results.abandoned),
+            seconds_in_no_fit=results.seconds_in_no_fit,
+        )
 
-    def _ended(self) -> str:
-        by = self.results.ended_by
-        text = f"stopped: {by}" if by else "as planned"
-        if self.search.refit and not hasattr(self.search, "best_estimator_"):
-            text += "; nothing was refitted"
-        probability = getattr(self.search, "best_probability_", np.nan)
-        if 0.005 <= probability < 0.995:  # never as 0 or 1
+    def _ended(self) -> Ended:
+        probability, compared = getattr(self.search, "best_probability_", None), ""
+        if probability is not None:
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
-            of = " finalists" if self.results.plan.has_rungs else ""
-            text += f"; the best of {n_compared}{of} with probability {probability:.2f}"
-        return text
+            compared = f"{n_compared}{' finalists' if self.results.plan.has_rungs else ''}"
+        lacks_refit = bool(self.search.refit) and not hasattr(self.search, "best_estimator_")
+        return Ended(self.results.ended_by, lacks_refit, probability, compared)
 
-    def _outlook(self) -> str:
+    def _outlook(self) -> Outlook:
         """Return when the choice was found, and what the last half, or a resume, gained.
 
         It tells what a larger budget might gain, if there is more to try.
         """
         results, board = self.results, self.leaderboard
         outcomes, plan = results.outcomes, results.plan
-        full = sorted({o.pull.arm for o in outcomes if o.pull.level == results.max_level})
+        scored = (o for o in outcomes if np.isfinite(self._score(o)))
+        full = sorted({o.pull.arm for o in scored if o.pull.level == results.max_level})
         has_more = not results.ended_by or results.ended_by.startswith("time_budget")
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
         if not has_more or not self._has_choice or board["candidate"][0] not in full:
-            return ""
+            return Outlook()
         if len(full) < ENOUGH_TO_SAY:
-            return f"{counted(len(full), 'candidate')} in full, too few to judge more time"
+            text = f"{counted(len(full), 'candidate')} in full, too few to judge more time"
+            return Outlook(text, len(full))
         n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
         text = f"best after {n_tried:,} of {counted(len(full), 'candidate')} in full"
         part, before = "the last half", full[: len(full) // 2]
@@ -190,101 +197,80 @@ class Summary:
             part, before = "this call", [o.pull.arm for o in outcomes[: results.n_known]]
         early = score[board["candidate"].isin(set(before) & set(full))].max()
         if np.isnan(early):
-            return text
-        return f"{text}; {part} gained {max(0.0, score[0] - early):.2g}"
+            return Outlook(text, len(full), n_tried)
+        gained = max(0.0, score[0] - early)
+        return Outlook(f"{text}; {part} gained {gained:.2g}", len(full), n_tried, gained)
 
-    def _gained(self) -> str:
-        """Return the scores of the estimator as it is and of the choice, on common splits."""
-        own, metric, resource = self.results.own, self.results.metric, self.results.resource
-        chosen = self.leaderboard["candidate"][0]
+    def _gained(self) -> Gained:
+        """Compare the estimator as it is with the choice, on common splits with full fits."""
+        results, own = self.results, self.results.own
+        chosen = int(self.leaderboard["candidate"][0])
         if own is None or not self._has_choice:
-            return ""
+            return Gained(results.metric)
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
-        for outcome in self.results.outcomes:
-            if outcome.pull.arm in scores and np.isfinite(score := self._score(outcome)):
-                scores[outcome.pull.arm][outcome.pull[1:]] = score
-        best = score_text(self.leaderboard[metric][0])
+        for outcome in results.outcomes:
+            if np.isfinite(score := self._score(outcome)):
+                scores.setdefault(outcome.pull.arm, {})[outcome.pull[1:]] = score
+        about = Gained(results.metric, float(self.leaderboard[results.metric][0]))
         if not scores[own]:
-            return f"unknown: your own model has no score, winner {best}"
+            return about
         if chosen == own:
-            return f"nothing: your own model is the best, {metric} {best}"
-        common = scores[own].keys() & scores[chosen].keys()
-        level = max(key[0] for key in common or scores[own])
-        at = f" at {resource.name}={number_text(resource.to_amount(level))}"
-        at = at if level < self.results.max_level else ""
-        own_scores, all_scores = (
-            {key[1]: score for key, score in scores[arm].items() if key[0] == level}
-            for arm in (own, chosen)
+            is_compared = len(scores) > 1
+            return replace(about, yours=about.score, gain=0.0 if is_compared else None)
+        level, at_own = max(scores[chosen])[0], max(scores[own])[0]
+        common = sorted(key for key in scores[own].keys() & scores[chosen] if key[0] == level)
+        n_least = min(ENOUGH_TO_COMPARE, results.plan.problem.max_repetitions or ENOUGH_TO_COMPARE)
+        if len(common) < n_least:
+            amount = number_text(results.resource.to_amount(at_own))
+            at = f"{results.resource.name}={amount}" if at_own < level else ""
+            return replace(about, n_splits=len(common), dropped_at=at)
+        yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
+        variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
+        gain = float((winner - yours).mean())
+        return replace(
+            about,
+            yours=float(yours.mean()),
+            winner=float(winner.mean()),
+            gain=gain if abs(gain) > NEGLIGIBLE * abs(winner).max() else 0.0,
+            standard_error=round(float(np.sqrt(variance)), 12),  # no digits that are rounding
+            n_splits=len(common),
         )
-        if not common:
-            mine = score_text(float(np.mean(list(own_scores.values()))))
-            return f"yours {mine}{at}, winner {best}: on no common split"
-        keys = sorted(own_scores.keys() & all_scores.keys())
-        yours, winner = (np.array([of[key] for key in keys]) for of in (own_scores, all_scores))
-        variance = corrected_variance_of_mean(winner - yours, 1, self.results.overlap)
-        error = round(float(np.sqrt(variance)), 12)  # no digits that come from rounding
-        text = f"yours {score_text(yours.mean())}, winner {score_text(winner.mean())}: "
-        text += f"{(winner - yours).mean():+.2g}{f' ({error:.2g})' if len(keys) > 2 else ''}"
-        if at or score_text(winner.mean()) == best:
-            return f"{text} on {counted(len(keys), 'common split')}{at}"
-        is_plain = score_text(float(np.mean(list(all_scores.values())))) == best
-        how = f"on all {len(all_scores)}" if is_plain else "adjusted"
-        return f"{text} on {counted(len(keys), 'split')} ({best} {how})"
+
+    def _splits(self) -> Splits:
+        """Return how well the splits agree on the order of the candidates."""
+        import pandas as pd
+
+        results = self.results
+        scores = pd.DataFrame(split_scores(results.cv_results, f"test_{results.metric}"))
+        full = scores[results.rows.level == results.rows.level.max()]
+        pairs = full.corr("spearman", min_periods=ENOUGH_TO_CORRELATE).to_numpy()
+        known = pairs[np.triu(~np.isnan(pairs), 1)]
+        return Splits(float(known.mean()) if len(known) else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
         return scores[self.results.metric] if isinstance(scores, dict) else scores
 
-    def _best(self, n: int) -> Iterator[str]:
-        """Yield a table of the best candidates, with the parameters in which they differ."""
-        board = self.leaderboard.dropna(subset=[self.results.metric]).head(min(n, N_LEADERS))
-        if not len(board):
-            yield _line("best", "no candidate has a score")
-            return
-        columns = {"no.": board["candidate"].astype(str).tolist()}
-        columns["fits"] = [number_text(n) for n in board["n_fits"]]
-        if "n_resources" in board and board["n_resources"].nunique() > 1:
-            resource = self.results.resource
-            name = "rows" if resource.subsamples_rows else shortened(resource.name, 12)
-            columns[name] = [number_text(amount) for amount in board["n_resources"]]
-        columns[self.results.metric] = [score_text(score) for score in board[self.results.metric]]
-        errors = board["standard_error"].where(board["n_fits"] > 2)  # of two scores, it is chance
-        columns[""] = ["" if np.isnan(error) else f"({error:.2g})" for error in errors]
-        columns |= parameter_columns(board, WIDTH - INDENT - len(aligned(columns)[0]))
-        for subject, line in zip(["best", *[""] * len(board)], aligned(columns), strict=True):
-            yield f"  {subject}".ljust(INDENT) + line
-
-    def _failures(self) -> str:
+    def _failures(self) -> Failures:
         kinds = Counter(outcome.kind for outcome in self.results.outcomes)
         n_failed = len(self.results.outcomes) - kinds.pop("ok", 0)
-        if not n_failed:
-            return ""
-        of_kinds = ", ".join(f"{name}: {n:,}" for name, n in kinds.items() if len(kinds) > 1)
-        of_kinds = f" ({of_kinds})" if of_kinds else ""
         errors = [outcome.error or outcome.score_error for outcome in self.results.outcomes]
         texts = (without_addresses(raised(error)) for error in errors if error is not None)
-        causes = list(dict.fromkeys(" ".join(text.split()) for text in texts))
-        of_kinds += f", {len(causes):,} errors such as" if causes[1:] else ":"
-        error = re.sub(r"^[\w.]*\.(?=\w+:)", "", causes[0])  # without the module of its class
-        return f"{counted(n_failed, 'fit')}{of_kinds} {error}"
+        causes = dict.fromkeys(" ".join(text.split()) for text in texts)
+        named = [re.sub(r"^[\w.]*\.(?=\w+:)", "", cause) for cause in causes]  # without its module
+        return Failures(n_failed, dict(kinds), named)
 
-    def _advice(self) -> str:
+    def _advice(self) -> Advice:
         """Return which ranges may be too short, if the choice beat all others that reached it."""
         board, metric = self.leaderboard, self.results.metric
         if not self._has_choice or board["candidate"][0] == self.results.own:
-            return ""
+            return Advice([])
         rivals = board[1:]
         if "n_resources" in board:
             rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
         if not board[metric][0] > rivals[metric].max():
-            return ""
-        found = ", ".join(edges(board["params"][0], self.results.distributions))
-        return f"try {found}; the best is at the end of a range" if found else ""
-
-
-def _line(subject: str, text: str) -> str:
-    line = f"  {subject}".ljust(INDENT) + " ".join(text.split())
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+            return Advice([])
+        return Advice(list(edges(board["params"][0], self.results.distributions)))
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:

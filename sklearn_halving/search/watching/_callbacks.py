@@ -46,8 +46,8 @@ class CallbackTree:
     Attributes
     ----------
     _open : dict[tuple[int, ...], CallbackContext]
-        The tasks that have begun and not ended: rungs, by the indices of their bracket and of
-        their round, and that of the search, by ``()``.
+        The tasks that have begun but not ended: rungs, by the indices of their bracket and of
+        their round, and the task of the search, by ``()``.
     """
 
     search: Estimator

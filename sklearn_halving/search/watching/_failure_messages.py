@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_halving._formatting import counted, raised, seconds_text
+from sklearn_halving._formatting import counted, object_text, raised, seconds_text
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -20,7 +20,7 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.search._run import RESUME
 
 FEW_FULL_FITS = 3
-"""A budget that is not enough to fit this many candidates in full is worth a warning."""
+"""Warn if the budget cannot fit this many candidates in full."""
 ENOUGH_FULL_FITS = 10
 """Number of full fits that a budget should have."""
 MAX_ERRORS = 5
@@ -111,7 +111,7 @@ def _missing_class(task: EvaluationTask, repetition: int) -> str:
 
 
 def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
-    """Return an entry for each kind of error: those of the same type and message."""
+    """Return an entry for each kind of error, which is a type and a message."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
         by_kind[raised(_error_of(outcome))].append(outcome)
@@ -123,7 +123,7 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
             where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
         entries.append(
             f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
-            f"of candidate {arm}, {task.candidates[arm]}:\n{_error_of(same[0])}"
+            f"of candidate {arm}, {object_text(task.candidates[arm])}:\n{_error_of(same[0])}"
         )
     if len(by_kind) > MAX_ERRORS:
         entries.append(f"and {counted(len(by_kind) - MAX_ERRORS, 'other error')}\n")
@@ -193,9 +193,10 @@ def no_fit_message(policy: Policy) -> str:
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool) -> str:
     """Return why a search with results has no model to predict with, and how to get one."""
     causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
+    before = "the best candidate was refitted" if has_choice else "a candidate had a score"
     why, way_out = "the refit failed, or refit was set after fit", ""
     if stopped_by in causes:
-        why = f"{causes[stopped_by]} before the best candidate was refitted"
+        why = f"{causes[stopped_by]} before {before}"
     if stopped_by in causes and goes_on:
         way_out = f" {RESUME}"
     elif has_choice:

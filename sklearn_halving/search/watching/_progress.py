@@ -23,7 +23,7 @@ from sklearn_halving.search.watching._callbacks import CallbackTree
 
 N_LINES = 10
 """Number of lines of a search that has none for rungs, if its number of fits or time is known. If
-not, there is a line after this many fits, after twice as many, and so on."""
+not, there is a line after this many fits, then each time the number doubles."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Progress(PullObserver):
     callbacks : CallbackTree
         The callbacks.
     verbose : int
-        Lines are written from 1 on. None are while known fits are read.
+        Lines are written from 1 on, but not while known fits are read.
 
     Attributes
     ----------
@@ -288,8 +288,8 @@ class Progress(PullObserver):
             best += f"{score_text(report.best_score)} on {counted(report.best_n_splits, 'split')}"
             best += resource_text(self.run.task.resource, report.best_resources)
         times = f"{seconds_text(report.seconds)} elapsed"
-        if report.seconds_left:
-            times += f", about {seconds_text(max(1.0, report.seconds_left))} left"
+        if report.seconds_left is not None and report.seconds_left >= 1:
+            times += f", about {seconds_text(report.seconds_left)} left"
         self._write(f"{text}{fits}{tried}; {best}; {times}")
 
     def write_end(self, search: Any) -> None:

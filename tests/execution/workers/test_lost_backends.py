@@ -23,6 +23,7 @@ from joblib.externals.loky import reusable_executor
 
 from doubles import Known
 from scripts import ROOT
+from search.resuming import fits_in
 from sklearn_halving import HyperbandSearchCV
 from sklearn_halving.execution.workers import _executors
 
@@ -58,8 +59,7 @@ def search_in(folder: Path, **options: Any) -> HyperbandSearchCV:
 
 def n_done(folder: Path) -> int:
     """Return the number of fits in the checkpoint."""
-    journal = folder / "journal"
-    return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
+    return len(fits_in(folder / "journal"))
 
 
 @contextmanager

@@ -1,22 +1,40 @@
-"""Searches that go on where an earlier one ended: the journal, more of a budget."""
+"""Searches that go on where an earlier one ended: the checkpoint, more of a budget."""
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
+import re
+import sqlite3
 import warnings
-from dataclasses import replace
+from contextlib import closing
 
 import numpy as np
+import pandas as pd
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from scipy.stats import loguniform, uniform
+from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import KFold, ParameterGrid
+from sklearn.model_selection import KFold, ParameterGrid, cross_validate
 
 from search.common import parametrize_searches, small
-from search.resuming import GRID, Steady, X, Y, fits_of, found, steady, table
+from search.resuming import (
+    GRID,
+    Steady,
+    X,
+    Y,
+    crashing,
+    cut_after,
+    fits_in,
+    fits_of,
+    found,
+    query,
+    steady,
+    table,
+)
 from sklearn_halving import (
     AdaptiveSearchCV,
     BanditSearchCV,
@@ -24,17 +42,7 @@ from sklearn_halving import (
     HyperbandSearchCV,
     VarianceHalvingSearchCV,
 )
-from sklearn_halving.execution._journal import Journal, JournalError
 from sklearn_halving.policies import HOO, SuccessiveRejects
-
-
-def lines_of(path):
-    return path.read_bytes().splitlines(keepends=True)
-
-
-def cut_after(path, n_pulls):
-    path.write_bytes(b"".join(lines_of(path)[: 1 + n_pulls]))
-
 
 # -------------------------------------------------------------------- resume is replay
 
@@ -43,19 +51,19 @@ def cut_after(path, n_pulls):
 @parametrize_searches
 @pytest.mark.parametrize("share", [0, 0.2, 0.7, 1])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_search_goes_on_where_the_journal_ends(search_class, share, n_jobs, tmp_path):
+def test_a_search_goes_on_where_the_file_ends(search_class, share, n_jobs, tmp_path):
     path, log = tmp_path / "j", str(tmp_path / "log")
     unbroken = steady(search_class, path).fit(X, Y)
     assert found(steady(search_class).fit(X, Y)) == found(unbroken)
     n_done = int(share * unbroken.n_fits_)
     cut_after(path, n_done)
-    done = lines_of(path)
+    done = fits_in(path)
     estimator = Steady(log=log)
     with parallel_config("threading", n_jobs=n_jobs):
         resumed = steady(search_class, path, n_jobs=n_jobs).fit(X, Y)
     assert found(resumed) == found(unbroken)
-    assert lines_of(path)[: len(done)] == done
-    assert len(lines_of(path)) == 1 + unbroken.n_fits_, "every other fit was done, and once"
+    assert fits_in(path)[: len(done)] == done
+    assert len(fits_in(path)) == unbroken.n_fits_, "every other fit was done, and once"
     # finished: nothing is left to fit but the best
     again = steady(search_class, path).fit(X, Y)
     assert table(again, with_times=True) == table(resumed, with_times=True)
@@ -79,15 +87,17 @@ def test_candidates_made_on_the_way_are_made_again(tmp_path):
 
 
 @parametrize_searches
-def test_a_search_that_stops_again_at_once_has_all_fits_of_its_journal(search_class, tmp_path):
+def test_a_search_that_stops_again_at_once_has_all_fits_of_its_file(search_class, tmp_path):
     """Also those that come after fits that were not made any more."""
     path = tmp_path / "j"
     space = {"value": uniform(0, 0.9)}
     options = {"checkpoint": path, "cv": 3}
     small(search_class, Steady(), space, **options).fit(X, Y)
-    lines = lines_of(path)
-    for n_fits in range(2, len(lines) - 1, max(1, len(lines) // 12)):
-        path.write_bytes(b"".join(lines[: 1 + n_fits]))
+    whole = path.read_bytes()
+    n_all = len(fits_in(path))
+    for n_fits in range(2, n_all, max(1, n_all // 12)):
+        path.write_bytes(whole)
+        cut_after(path, n_fits)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*time_budget")
             again = small(search_class, Steady(), space, time_budget=1e-9, **options).fit(X, Y)
@@ -97,7 +107,7 @@ def test_a_search_that_stops_again_at_once_has_all_fits_of_its_journal(search_cl
 @pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("random_state", [None, np.random.MT19937, np.random.PCG64])
-def test_without_a_number_the_draws_are_those_of_the_journal(search_class, random_state, tmp_path):
+def test_without_a_number_the_draws_are_those_of_the_file(search_class, random_state, tmp_path):
     def search():
         instance = None if random_state is None else np.random.RandomState(random_state(5))
         space = {"value": uniform(0, 1)}
@@ -111,50 +121,101 @@ def test_without_a_number_the_draws_are_those_of_the_journal(search_class, rando
     np.random.rand(3)  # noqa: NPY002 - what others draw meanwhile is no matter
     assert found(search().fit(X, Y)) == found_first
     assert found(first.fit(X, Y)) == found_first, "the same object, whose state has moved on"
-    with pytest.raises(JournalError, match="random_state"):  # which seeds the estimators, or not
-        first.set_params(random_state=0).fit(X, Y)
+    n_fits = len(fits_in(tmp_path / "j"))
+    first.set_params(random_state=0).fit(X, Y)  # another search
+    assert len(fits_in(tmp_path / "j")) == n_fits + first.n_fits_
 
 
-# ----------------------------------------------------------- another search is refused
+# -------------------------------------------------------- other searches in the same file
 
 
 CHANGES = {
-    "X": {"X": X + 1},
-    "y": {"Y": 1 - Y},
-    "estimator": {"estimator": Steady(seconds=1e-9)},
-    "scoring": {"scoring": "accuracy"},
-    "error_score": {"error_score": 0.0},
-    "random_state": {"random_state": 1},
+    r"y\.": {"Y": 1 - Y},
+    r"seconds \(0\.0 before, 1e-09 now\)": {"estimator": Steady(seconds=1e-9)},
+    r"scoring \(None before, 'accuracy' now\)": {"scoring": "accuracy"},
+    r"error_score \(nan before, 0\.0 now\)": {"error_score": 0.0},
+    "": {"random_state": 1},
+    "nothing, as the data differ": {"X": X + 1, "Y": 1 - Y},
+    "nothing, as two things differ": {"scoring": "accuracy", "error_score": 0.0},
 }
 
 
 @pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_difference_is_named_before_any_fit(search_class, name, tmp_path):
+def test_another_search_in_the_file_is_as_alone_and_one_difference_is_named(
+    search_class, name, tmp_path
+):
     path = tmp_path / "j"
-    first = small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y)
-    before, table_before = path.read_bytes(), table(first)
+    first = found(small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y))
     change = dict(CHANGES[name])
     data = change.pop("X", X), change.pop("Y", Y)
     estimator = change.pop("estimator", Steady())
     search = small(search_class, estimator, GRID, checkpoint=path, **change)
-    with pytest.raises(
-        JournalError, match=rf"these differ: {name}\b.* Go back to the former ones"
-    ):
-        search.fit(*data)
-    assert not hasattr(search, "cv_results_")
-    assert path.read_bytes() == before
-    assert table(first.fit(X, Y)) == table_before
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        both = found(search.fit(*data)), found(search.fit(*data))
+    alone = small(search_class, estimator, GRID, **change).fit(*data)
+    assert both == (found(alone), found(alone))
+    texts = [str(each.message) for each in said if "only in" in str(each.message)]
+    assert len(texts) == (name != "" and "nothing" not in name), "said once"
+    assert not texts or re.search(f"only in {name}", texts[0])
+    assert found(small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y)) == first
 
 
-def test_other_versions_are_a_warning(tmp_path):
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_a_nested_cross_validation_keeps_the_fits_of_all_folds(backend, tmp_path):
+    path, log = tmp_path / "a file.db", str(tmp_path / "log")
+    search = steady(HyperbandSearchCV, path, estimator=Steady(log=log), random_state=None)
+
+    def scores():
+        with warnings.catch_warnings(), parallel_config(backend, n_jobs=2):
+            warnings.simplefilter("error")  # nothing is said about other folds
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork with threads
+            return cross_validate(search, X, Y, cv=3)["test_score"].tolist()
+
+    first, n_fits = scores(), len(fits_of(log))
+    assert len(query(path, "SELECT id FROM searches")) == 3
+    assert len(fits_in(path)) == n_fits - 3
+    assert scores() == first
+    assert len(fits_of(log)) == n_fits + 3, "the winners are fitted again"
+
+
+def test_processes_with_the_same_and_other_searches_share_a_file(tmp_path):
     path = tmp_path / "j"
-    search = steady(HyperbandSearchCV, path).fit(X, Y)
-    with Journal(path) as journal:
-        session = journal.sessions[0]
-        journal.begin(replace(session, versions=session.versions | {"numpy": "1.0"}))
-    with pytest.warns(UserWarning, match=r"numpy 1.0 before"):
+    states = [0, 0, 0, 0, 1, 2]
+    searches = [crashing(HyperbandSearchCV, tmp_path, random_state=state) for state in states]
+    fitted = Parallel(n_jobs=3)(delayed(search.fit)(X, Y) for search in searches)
+    alone = [found(clone(each).set_params(checkpoint=None).fit(X, Y)) for each in searches]
+    assert [found(search) for search in fitted] == alone
+    assert len(fits_in(path)) == sum(search.n_fits_ for search in fitted[3:])
+
+
+def test_the_scores_can_be_read_while_a_search_runs(tmp_path):
+    seen = []
+
+    def scoring(estimator, X, y):
+        with closing(sqlite3.connect(tmp_path / "j")) as connection:
+            seen.append(len(pd.read_sql("SELECT * FROM scores", connection)))
+        return estimator.score(X, y)
+
+    search = steady(HyperbandSearchCV, tmp_path / "j", scoring=scoring).fit(X, Y)
+    assert seen == list(range(search.n_fits_))
+    with closing(sqlite3.connect(tmp_path / "j")) as connection:
+        scores = pd.read_sql("SELECT * FROM scores", connection)
+    names = "search started estimator candidate params n_train scores seconds error"
+    assert scores.columns.tolist() == names.split()
+    read = [json.loads(text)["score"] for text in scores["scores"]]
+    assert read == search.history_["test_score"].tolist()
+    assert scores["n_train"].tolist() == search.history_["n_train"].tolist()
+    assert set(scores["estimator"]) == {"Steady()"}
+    assert scores["error"].isna().all()
+
+
+def test_other_versions_are_a_warning(tmp_path, monkeypatch):
+    search = steady(HyperbandSearchCV, tmp_path / "j").fit(X, Y)
+    monkeypatch.setattr(np, "__version__", "99")
+    with pytest.warns(UserWarning, match=r"numpy .* before, 99 now"):
         search.fit(X, Y)
     search.fit(X, Y)  # said once
 
@@ -212,13 +273,12 @@ def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
     whole = search.set_params(**more).fit(X, Y)
     assert whole.n_fits_ > first
     assert len(fits_of(log)) <= whole.n_fits_ + first // 3, "fits of the first call are used"
-    seed = whole._known.sessions[0].seed
-    alone = small(search_class, Steady(), space, **{**common, "random_state": seed}, **more)
+    [(_, record)] = whole._known.searches()
+    alone = small(search_class, Steady(), space, **{**common, "random_state": record.seed}, **more)
     assert found(alone.fit(X, Y)) == found(whole)
     assert found(pickle.loads(pickle.dumps(whole)).fit(X, Y)) == found(whole)
-    with pytest.raises(JournalError, match=r"warm_start=True has .* differ: X\. Your own code"):
-        whole.fit(X + 1, Y)
-    whole.set_params(warm_start=False).fit(X + 1, Y)
+    other = small(search_class, Steady(), space, **{**common, "random_state": 0}, **more)
+    assert found(whole.set_params(random_state=0).fit(X + 1, Y)) == found(other.fit(X + 1, Y))
 
 
 # ------------------------------------------------------------- another search, the same data
@@ -369,10 +429,7 @@ def test_levels_go_on_as_in_an_unbroken_search(what, backend, n_jobs, tmp_path):
 
 
 class Fragility:
-    """How often `fragile` gives a score before it breaks, in this process.
-
-    A list would count as data that the scorer reads.
-    """
+    """How often `fragile` gives a score before it breaks, in this process."""
 
     scorings_left = math.inf
 

@@ -13,6 +13,7 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from search.common import SEARCHES, data, small
 from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV
@@ -103,6 +104,18 @@ def test_a_number_that_may_be_a_share_can_be_continuous():
 def test_a_text_that_is_no_metric_is_refused_as_refit(search_class):
     with pytest.raises(ValueError, match="refit='one_standard_error' must be True, False or a"):
         small(search_class, FOREST, {}, refit="one_standard_error").fit(*data())
+
+
+def test_a_distribution_without_its_parameters_is_named():
+    search = AdaptiveSearchCV(SVC(), {"C": loguniform}, n_fits=10)
+    with pytest.raises(ValueError, match=r"distribution of C .* scipy.stats.loguniform\(a, b\)"):
+        search.fit(*data())
+    small(AdaptiveSearchCV, SVC(), {"C": uniform}, initial_candidates=[]).fit(*data())
+
+
+def test_a_class_is_no_estimator():
+    with pytest.raises(TypeError, match=r"an instance, SVC\(\), not the class SVC"):
+        AdaptiveSearchCV(SVC, "auto").fit(*data())
 
 
 def test_a_distribution_with_invalid_bounds_is_named():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import uniform
 from sklearn import config_context
@@ -38,6 +41,7 @@ from sklearn_halving import (
     VarianceHalvingSearchCV,
 )
 from sklearn_halving.search.reporting._summary import edges
+from sklearn_halving.search.reporting._summary_data import Gained
 from sklearn_halving.spaces import space_for
 
 pytestmark = pytest.mark.filterwarnings(
@@ -48,8 +52,9 @@ SPACE = {"value": [0.1, 0.2, 0.4, 0.6, 0.7]}
 
 def said(search):
     """Return the summary with T for times, after a look at the lengths of the lines."""
-    lines = search.summary().splitlines()
-    assert len(lines) <= 12
+    lines = str(search.summary()).splitlines()
+    table = [line for line in lines if re.match(r"  best   | {13}", line)]
+    assert len(lines) <= 12 or sum(" no. " in line for line in table) > 1
     assert max(map(len, lines)) <= 88
     assert not any(line != line.rstrip() for line in lines)
     return re.sub(r"[\d.]+ (min \d+ )?s\b", "T", "\n".join(lines))
@@ -76,23 +81,23 @@ HyperbandSearchCV of Known()
   searched   5 candidates; n_samples 13 to 40
   spent      18 fits (9 full), 80 % of GridSearchCV; T, refit T
   ended      as planned
-  best       no.  fits  rows  score       value
-             4    3     40    0.7    (0)  0.7
-             3    3     40    0.6    (0)  0.6
-             2    6     40    0.4    (0)  0.4
-             1    3     13    0.2    (0)  0.2
-             0    3     13    0.1    (0)  0.1
+  best       no.  fits  rows  score    value
+             4    3     40    0.7      0.7
+             3    3     40    0.6      0.6
+             2    6     40    0.4      0.4
+             1    3     13    0.2      0.2
+             0    3     13    0.1      0.1
   advice     try larger value; the best is at the end of a range""",
     BayesGapSearchCV: """\
 BayesGapSearchCV of Known()
   searched   5 candidates, 4 fitted
   spent      25 fits; T, refit T
   ended      as planned
-  best       no.  fits  score       value
-             4    11    0.7    (0)  0.7
-             3    12    0.6    (0)  0.6
-             1    1     0.2         0.2
-             0    1     0.1         0.1
+  best       no.  fits  score    value
+             4    11    0.7      0.7
+             3    12    0.6      0.6
+             1    1     0.2      0.2
+             0    1     0.1      0.1
   advice     try larger value; the best is at the end of a range""",
 }
 
@@ -295,7 +300,7 @@ def test_a_candidate_has_one_row_although_its_resource_is_a_parameter():
     board = search.leaderboard()
     assert len(board) == 5
     assert list(board.columns[-2:]) == ["C", "params"]
-    assert search.summary().count("max_iter ") == 2, "as the resource, not as a parameter"
+    assert str(search.summary()).count("max_iter ") == 2, "as the resource, not as a parameter"
     check_leaderboard(search)
 
 
@@ -326,6 +331,7 @@ def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_cl
     mark = '<pre class="sklearn-halving"'
     assert mark not in search._repr_html_()
     diagram, _, panel = search.fit(*data())._repr_html_().partition(mark)
+    assert "white-space: pre; font-family: monospace" in panel.partition(">")[0], "for nbconvert"
     assert search_class.__name__ in diagram
     assert "FunctionTransformer" in diagram
     assert unescape(panel.partition(">")[2]).startswith(f"{search.summary()}</pre>")
@@ -409,7 +415,7 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
         {"value": [0.1, 0.2], "thing": [[thing]]},
     ]
     search = small(search_class, Choosy(thing=thing), space, scoring=accuracy_of).fit(*data())
-    text = search.summary()
+    text = str(search.summary())
     assert "0x" not in text
     assert text.startswith(f"{search_class.__name__} of Choosy(thing={name}"[:60])
     assert f" {short}" in text.partition("  best ")[2]
@@ -419,19 +425,88 @@ def test_objects_are_shown_by_name_and_never_by_address(search_class, thing, nam
 def test_models_of_the_same_class_are_told_apart():
     space = {"model": [SVC(kernel="linear"), SVC(C=3.0), DecisionTreeClassifier()]}
     pipe = Pipeline([("model", SVC())])
-    text = small(VarianceHalvingSearchCV, pipe, space).fit(*data()).summary()
+    text = str(small(VarianceHalvingSearchCV, pipe, space).fit(*data()).summary())
     shown = text.partition("  best ")[2]
     assert "SVC(kernel='linear')" in shown
     assert "SVC(C=3.0)" in shown
 
 
-def test_long_names_are_cut_before_parameters_are_left_out():
-    """The winner differs from others in all six parameters of this space."""
+def test_all_parameters_that_differ_are_shown_below_each_other_if_they_are_many():
     space = space_for(make_pipeline(HistGradientBoostingClassifier(max_iter=5)))
     space["histgradientboostingclassifier__max_iter"] = [2, 3, 4, 5, 6]
     search = small(VarianceHalvingSearchCV, make_pipeline(HistGradientBoostingClassifier()), space)
-    header = next(line for line in said(search.fit(*data())).splitlines() if "  best " in line)
-    assert header.split()[4:] == ["l2_regul.", "learning.", "max_feat.", "max_iter"]
+    headers = [line.split() for line in said(search.fit(*data())).splitlines() if " no. " in line]
+    assert headers[0][:4] == ["best", "no.", "fits", "score"]
+    names = [name for header in headers for name in header]
+    assert set(search.leaderboard().loc[:, "status":"params"].columns[1:-1]) <= set(names)
+    assert len(headers) > 1
+
+
+# ------------------------------------------------------------------------------- figures
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("search_class", SEARCHES)
+def test_the_figures_are_data_and_say_what_the_search_says(search_class, case):
+    estimator, space, params = CASES[case]
+    search = small(search_class, estimator, space, **params).fit(*data(120))
+    summary = search.summary()
+    figures = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
+    assert figures["search"] == search_class.__name__
+    assert figures["spent"]["n_fits"] == search.n_fits_
+    assert figures["spent"]["refit_seconds"] == getattr(search, "refit_time_", None)
+    assert figures["failures"]["n_fits"] == search.history_["failed"].sum()
+    assert figures["ended"]["stopped_by"] == ("" if "as planned" in str(summary) else
+                                              "all candidates were tried")  # fmt: skip
+    scores = [row["score"] for row in figures["best"]]
+    assert scores == search.leaderboard().iloc[:5, 2].dropna().tolist()
+    row = pd.json_normalize(summary.to_dict())
+    assert len(row) == 1
+    assert row["spent.n_fits"][0] == search.n_fits_
+
+
+def test_the_gain_in_figures_and_in_text():
+    search = AdaptiveSearchCV(
+        Noisy(0.3, split_sd=0.2, noise_sd=0.05),
+        {"value": uniform(0, 1)},
+        n_fits=40,
+        random_state=0,
+    )
+    summary = search.fit(*numbered(500)).summary()
+    found = summary.gained
+    assert found.gain == pytest.approx(found.winner - found.yours)
+    start = f"yours {found.yours:.4g}, winner {found.winner:.4g}: {found.gain:+.2g} "
+    assert f"{start}({found.standard_error:.2g}) on {found.n_splits} " in str(summary)
+    assert figures_without_own_model().gained.gain is None
+
+
+def figures_without_own_model():
+    return small(HyperbandSearchCV, Known(), SPACE).fit(*data()).summary()
+
+
+def test_numbers_of_numpy_look_as_those_of_python():
+    values = [(np.float64(0.25), np.int64(3)), (np.float64(0.5), np.int64(4)), np.str_("a")]
+    space = {"mood": values, "value": np.array([0.5, 0.25])}
+    summary = small(VarianceHalvingSearchCV, Moody(np.float64(0.5)), space).fit(*data()).summary()
+    text = str(summary)
+    assert "np." not in text
+    assert "(0.25, 3)" in text
+    params = summary.to_dict()["best"][0]["params"]
+    assert type(params["value"]) is float
+    assert "np." not in repr(params)
+
+
+def test_no_line_is_cut_at_a_number():
+    """The line ``gained`` is longest with long scores, many splits and a resource."""
+    line = Gained(
+        "score", 0.95021, yours=-123456.7, winner=-123456.1, gain=0.6123, standard_error=0.0123,
+        n_splits=1234567, remark="adjusted for the splits on which others were fitted",
+    )  # fmt: skip
+    summary = figures_without_own_model()
+    text = str(replace(summary, gained=line))
+    assert " ".join(str(line).split()) in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 88
 
 
 # ------------------------------------------------------------------------------- before the refit
@@ -500,5 +575,5 @@ def test_a_parameter_may_have_the_name_of_a_column_of_the_leaderboard():
 def test_an_overrun_of_the_time_budget_is_said():
     search = AdaptiveSearchCV(Slow(seconds=1.2), {"quality": uniform(0, 1)}, time_budget=0.1)
     with pytest.warns(UserWarning, match="too few to compare"):
-        spent = search.fit(*data()).summary()
+        spent = str(search.fit(*data()).summary())
     assert re.search(r"; [\d.]+ s, refit [\d.]+ s, [\d.]+ s over the time budget", spent)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from doubles import Known as Trained
 from search.common import WITH_RUNGS, Known, data, parametrize_searches, small
+from search.resuming import cut_after
 from sklearn_halving import HyperbandSearchCV
 
 # Goes, with the whole condition, when scikit-learn 1.9 is the oldest supported release.
@@ -55,7 +56,7 @@ class PropagatedDiary(Diary):
 @pytest.mark.walk
 @parametrize_searches
 @pytest.mark.parametrize("n_done", [0, 7, 100])
-def test_pulls_of_a_journal_begin_and_end_too(search_class, n_done, tmp_path):
+def test_known_pulls_begin_and_end_too(search_class, n_done, tmp_path):
     """So that what shows progress gets to the end."""
     entries = []
     for part in ("whole", "resumed"):
@@ -63,8 +64,7 @@ def test_pulls_of_a_journal_begin_and_end_too(search_class, n_done, tmp_path):
         search = small(search_class, Known(), KNOWN, checkpoint=tmp_path / "journal")
         search.set_callbacks(diary).fit(*data())
         entries.append(diary.read())
-        lines = (tmp_path / "journal").read_bytes().splitlines(keepends=True)
-        (tmp_path / "journal").write_bytes(b"".join(lines[: 1 + n_done]))
+        cut_after(tmp_path / "journal", n_done)
     assert_balanced(entries[1])
     assert tasks_of(entries[1]) == tasks_of(entries[0])
 

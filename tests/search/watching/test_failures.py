@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 from search.common import SEARCHES, Constant, Interrupting, Known, data, numbered, small
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from sklearn_halving._formatting import raised
 
 
@@ -71,7 +71,7 @@ def test_an_error_with_half_a_character_does_not_break_the_tables():
     search = HyperbandSearchCV(Unprintable(), {"value": [0.2, 0.9]}, cv=2, random_state=0)
     history = search.fit(*numbered(60)).history_
     assert history["error"].dropna().str.endswith("ValueError: \\ud800\n").all()
-    assert r"ValueError: \ud800" in search.summary().encode().decode()
+    assert r"ValueError: \ud800" in str(search.summary()).encode().decode()
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
@@ -105,7 +105,7 @@ def test_errors_of_several_lines_keep_their_type_and_count_as_different():
     with pytest.raises(ValueError, match="All the 4 fits failed") as caught:
         search.fit(*numbered(60))
     assert str(caught.value).count("2 fits failed with the following error") == 2
-    (line,) = [line for line in search.summary().splitlines() if "ArithmeticError" in line]
+    (line,) = [line for line in str(search.summary()).splitlines() if "ArithmeticError" in line]
     assert "4 fits, 2 errors such as ArithmeticError: cannot fit with False: 'Tra" in line
 
 
@@ -188,6 +188,20 @@ def test_a_search_in_which_all_fits_fail_says_so_after_the_first_few(search_clas
     assert texts or n_good
 
 
+@pytest.mark.parametrize("n_others", [9, 10])
+def test_a_search_in_which_only_the_first_candidate_works_says_so(n_others):
+    values = [{"value": [0.1 * (1 + k) for k in range(n_others)], "fails": [True]}]
+    search = AdaptiveSearchCV(Failing(), [{"fails": [False]}, *values], n_fits=60, cv=3)
+    Failing.n_said = []
+    with warnings.catch_warnings(record=True) as Failing.caught:
+        warnings.simplefilter("always")
+        search.fit(*data())
+    texts = [str(w.message) for w in Failing.caught if "fits so far" in str(w.message)]
+    assert len(texts) == (n_others == 10)
+    assert not texts or "so far, but for candidate 0, have failed" in texts[0]
+    assert not texts or Failing.n_said.index(1) < 60
+
+
 @pytest.mark.parametrize("has_checkpoint", [False, True])
 def test_a_stopped_search_names_its_checkpoint_only_if_it_has_one(has_checkpoint, tmp_path):
     path = tmp_path / "journal" if has_checkpoint else None
@@ -202,14 +216,12 @@ def test_a_stopped_search_names_its_checkpoint_only_if_it_has_one(has_checkpoint
         assert (resumes in str(error.value)) == has_checkpoint
 
 
-def test_warnings_about_the_journal_point_at_the_line_of_the_user(tmp_path):
+def test_warnings_about_the_checkpoint_point_at_the_line_of_the_user(tmp_path):
     path = tmp_path / "journal"
     search = small(HyperbandSearchCV, Known(), {"value": [0.1, 0.2, 0.3]}, checkpoint=path)
     search.fit(*data())
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:-1]) + b"\0" * 99 + b"\n")
-    with pytest.warns(UserWarning, match="damaged") as caught:
-        search.fit(*data())
+    with pytest.warns(UserWarning, match="differs from this one only in scoring") as caught:
+        search.set_params(scoring="accuracy").fit(*data())
     assert {warning.filename for warning in caught} == {__file__}
 
 

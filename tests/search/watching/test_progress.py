@@ -9,7 +9,9 @@ from joblib import parallel_backend
 from scipy.stats import uniform
 from sklearn.base import clone
 
+from doubles import Known as Slow
 from search.common import SEARCHES, Known, Noisy, data, numbered, parametrize_searches, small
+from search.resuming import cut_after
 from sklearn_halving import AdaptiveSearchCV, BayesGapSearchCV, HyperbandSearchCV
 
 KNOWN = {"value": [0.1, 0.2, 0.3, 0.4, 0.5]}
@@ -87,7 +89,8 @@ def test_lines_do_not_change_the_search(search_class, capsys):
 
 
 def test_the_time_left_is_not_estimated_from_fits_on_few_rows_alone(capsys):
-    small(HyperbandSearchCV, Known(), KNOWN, verbose=1).fit(*data())
+    slow, space = Slow(seconds=0.2), {"quality": KNOWN["value"]}
+    small(HyperbandSearchCV, slow, space, verbose=1).fit(*data())
     lines = [line for line in capsys.readouterr().out.splitlines() if "bracket 1, rung" in line]
     assert ["left" in line for line in lines] == [False, True]
 
@@ -129,8 +132,7 @@ def test_a_resumed_search_says_what_the_checkpoint_has(search_class, capsys, tmp
     path = tmp_path / "journal"
     search = small(search_class, Known(), KNOWN, verbose=1, checkpoint=path)
     whole = lines_of(search, capsys)
-    records = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(records[: 1 + 7]))
+    cut_after(path, 7)
     resumed = lines_of(search, capsys)
     assert resumed[:2] == [whole[0], "7 fits of earlier searches can be used"]
     assert resumed[-1].replace(" (7 of them from earlier searches)", "") == whole[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -13,7 +12,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +19,18 @@ from joblib import parallel_config
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 
 from search.common import parametrize_searches
-from search.resuming import GRID, Steady, X, Y, crashing, fit_and_die, fits_of, found, steady
+from search.resuming import (
+    GRID,
+    Steady,
+    X,
+    Y,
+    crashing,
+    fit_and_die,
+    fits_in,
+    fits_of,
+    found,
+    steady,
+)
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
@@ -134,8 +143,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_search_goes_on(search_class, backend,
     assert not hasattr(search, "best_estimator_")
     with pytest.raises(NotFittedError):
         search.predict(X)
-    n_journal = len((tmp_path / "j").read_bytes().splitlines()) - 1
-    assert n_journal == n_done
+    assert len(fits_in(tmp_path / "j")) == n_done
     assert_goes_on(search, tmp_path, "interrupt", n_done)
 
 
@@ -297,10 +305,10 @@ def test_a_killed_search_goes_on(search_class, backend, tmp_path):
     own = tmp_path / "unbroken"
     own.mkdir()
     whole = crashing(search_class, own).fit(X, Y)
-    fit_of_pull = dict(zip(pulls_of(own), fits_of(own / "log"), strict=True))
+    fit_of_pull = dict(zip(fits_in(own / "j"), fits_of(own / "log"), strict=True))
     rng, log = random.Random(0), tmp_path / "log"
     for _ in range(2):
-        done = set(pulls_of(tmp_path))
+        done = set(fits_in(tmp_path / "j"))
         n_begun = len(fits_of(log))
         kill_at = n_begun + rng.randrange(1, 5)
         arguments = (search_class, tmp_path, backend, kill_at)
@@ -311,21 +319,14 @@ def test_a_killed_search_goes_on(search_class, backend, tmp_path):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         again = {fit_of_pull[pull] for pull in done} & set(fits_of(log)[n_begun:])
-        assert not again, "what is in the journal is not done again"
-    n_begun, n_done = len(fits_of(log)), len(pulls_of(tmp_path))
+        assert not again, "what is known is not done again"
+    n_begun, n_done = len(fits_of(log)), len(fits_in(tmp_path / "j"))
     last = crashing(search_class, tmp_path).fit(X, Y)
     assert found(last) == found(whole)
-    assert len(pulls_of(tmp_path)) == whole.n_fits_
+    assert len(fits_in(tmp_path / "j")) == whole.n_fits_
     if backend == "sequential":
         assert len(fits_of(log)) == whole.n_fits_ + 2, "only the two that were killed"
     assert n_done <= n_begun
-
-
-def pulls_of(folder):
-    """Return the pulls in a journal, those that are whole."""
-    path = Path(folder) / "j"
-    lines = path.read_bytes().splitlines(keepends=True)[1:] if path.exists() else []
-    return [tuple(json.loads(line)["pull"]) for line in lines if line.endswith(b"\n")]
 
 
 # ------------------------------------------------------------- what counts after a second Ctrl-C
@@ -378,7 +379,7 @@ def test_the_best_so_far_is_set_after_a_second_ctrl_c(search_class, way, tmp_pat
     assert search.stopped_by_ == "interrupt"
     # Of a chunk in a worker, all fits come back or none.
     assert search.n_fits_ == 8 if params["n_jobs"] == 1 else 1 <= search.n_fits_ < 18
-    assert search.n_fits_ == len(pulls_of(tmp_path)) == len(search.history_)
+    assert search.n_fits_ == len(fits_in(tmp_path / "j")) == len(search.history_)
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert np.isfinite(search.best_score_)
     search.set_params(n_jobs=1, fit_timeout=None).fit(X, Y)
