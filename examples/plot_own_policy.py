@@ -2,9 +2,10 @@
 A policy of your own, in simulation and as a search
 ===================================================
 
-A policy is one class with seven methods. Its decisions are based on a state object, so that the
-same class can play thousands of problems at a time in `simulate` and choose the fits of a real
-search in `BanditSearchCV`.
+A policy is a frozen dataclass, and plays a problem with a game. Three base classes have the
+game: `SimplePolicy`, which decides with every reward in hand, `IndexPolicy`, which pulls the arm
+with the largest index, and `PlannedPolicy`, which plans many pulls at a time. The same class plays
+in `simulate`, and chooses the fits of a real search in `BanditSearchCV`.
 """
 
 from dataclasses import dataclass
@@ -20,12 +21,10 @@ from sklearn.svm import SVC
 
 from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
-    NO_ARM,
-    Problem,
-    Pulls,
+    IndexPolicy,
+    PlannedPolicy,
     SuccessiveRejects,
     UniformAllocation,
-    open_plan,
 )
 from sklearn_halving.simulation import GaussianArms, RecordedScores, simulate
 
@@ -33,76 +32,47 @@ from sklearn_halving.simulation import GaussianArms, RecordedScores, simulate
 # The policy
 # ----------
 # Only two arms matter: the one in the lead, and the one that is most likely to overtake it. The
-# policy pulls whichever of the two has fewer pulls. Arrays have shape ``(n_problems, n_arms)``.
-# In a search the first axis is missing, and ``axis=-1`` works for both.
-
-
-@dataclass
-class Tally:
-    """What has been seen of each arm."""
-
-    problem: Problem
-    n_pulls: np.ndarray
-    reward_sum: np.ndarray
-    n_asked: int = 0
-    n_told: int = 0
-
-    def mean(self) -> np.ndarray:
-        return self.reward_sum / np.maximum(self.n_pulls, 1)
+# policy pulls whichever of the two has fewer pulls. It is an index policy that chooses between the
+# two largest indices. The base class makes the first pulls, spends the budget, drops candidates
+# that fail, and recommends the best mean.
 
 
 @dataclass(frozen=True)
-class LeaderAndRival:
+class LeaderAndRival(IndexPolicy):
     """Pull the less known of two: the best mean, and the best of the others with a bonus."""
 
+    n_first: ClassVar[int] = 2
+
     n_pulls: int
-    n_first: int = 2
-    order_free: ClassVar[bool] = False  # what comes next depends on what came before
 
-    def plan(self, problem):
-        return open_plan(problem, self.n_pulls)  # a single round
+    def choose(self, arms, usable):
+        mean = np.where(usable, arms.mean, -np.inf)
+        leader = int(mean.argmax())
+        hope = mean + (mean.max() - np.nanmedian(arms.mean)) / np.sqrt(arms.n)
+        hope[leader] = -np.inf
+        rival = int(hope.argmax())
+        return rival if usable[rival] and arms.n[rival] < arms.n[leader] else leader
 
-    def start(self, problem, *, batch_shape=(), seed=None):
-        shape = (*batch_shape, problem.n_arms)
-        return Tally(problem, np.zeros(shape, dtype=int), np.zeros(shape))
 
-    def ask(self, state, max_pulls):
-        if state.n_asked > state.n_told:  # in a search: wait for the fit under way
-            nothing = np.empty((*state.n_pulls.shape[:-1], 0), dtype=int)
-            return Pulls(nothing, nothing, nothing)
-        arm = self._next_arm(state)[..., np.newaxis]
-        repetition = np.take_along_axis(state.n_pulls, arm, axis=-1)  # the arm's next split
-        state.n_asked += 1
-        return Pulls(arm, np.full_like(arm, state.problem.max_level), repetition)
+# %%
+# Many pulls at a time
+# --------------------
+# A planned policy is a loop. It yields how often each arm is pulled before the next decision, and
+# goes on when the rewards are known. A search makes all fits of a plan in parallel. This policy
+# keeps the better half of the arms, twice.
 
-    def _next_arm(self, state):
-        if state.n_told < self.n_first * state.problem.n_arms:
-            return state.n_pulls.argmin(axis=-1)
-        mean = state.mean()
-        leader = mean.argmax(axis=-1)[..., np.newaxis]
-        spread = mean.max(axis=-1, keepdims=True) - np.median(mean, axis=-1, keepdims=True)
-        hope = mean + spread / np.sqrt(state.n_pulls)
-        np.put_along_axis(hope, leader, -np.inf, axis=-1)
-        pair = np.concatenate([leader, hope.argmax(axis=-1)[..., np.newaxis]], axis=-1)
-        less_known = np.take_along_axis(state.n_pulls, pair, axis=-1).argmin(axis=-1)
-        return np.take_along_axis(pair, less_known[..., np.newaxis], axis=-1)[..., 0]
 
-    def tell(self, state, pulls, rewards):
-        rewards = np.nan_to_num(rewards, nan=-1e9)  # a failed fit: worse than every score
-        for table, change in ((state.n_pulls, 1), (state.reward_sum, rewards)):
-            before = np.take_along_axis(table, pulls.arm, axis=-1)
-            np.put_along_axis(table, pulls.arm, before + change, axis=-1)
-        state.n_told += len(pulls)
+@dataclass(frozen=True)
+class TwoCuts(PlannedPolicy):
+    """Pull all arms, the better half, and the better quarter, with a third of the pulls each."""
 
-    def is_finished(self, state):
-        return state.n_told >= self.n_pulls
+    n_pulls: int
 
-    def is_alive(self, state):
-        return np.ones(state.n_pulls.shape, dtype=bool)
-
-    def recommend(self, state):
-        known = np.where(state.n_pulls > 0, state.mean(), -np.inf)
-        return np.where(state.n_told > 0, known.argmax(axis=-1), NO_ARM)
+    def play(self, game):
+        for _ in range(3):
+            yield game.alive * (self.n_pulls // 3 // max(game.alive.sum(), 1))
+            game.best = int(np.nanargmax(np.where(game.alive, game.mean, -np.inf)))
+            game.alive &= game.mean >= np.nanmedian(game.mean[game.alive])
 
 
 # %%
@@ -111,7 +81,7 @@ class LeaderAndRival:
 # There are twenty arms, whose means are drawn again for each of a thousand problems. With the
 # same seed, all policies play the same problems.
 arms = GaussianArms(means=np.zeros(20), mean_sd=1, sds=2)
-policies = [UniformAllocation(400), SuccessiveRejects(400), LeaderAndRival(400)]
+policies = [UniformAllocation(400), SuccessiveRejects(400), TwoCuts(400), LeaderAndRival(400)]
 checkpoints = {LeaderAndRival: [50, 100, 200]}  # the others answer in the end
 results = [
     simulate(policy, arms, n_problems=1000, checkpoints=checkpoints.get(type(policy), []))
@@ -143,6 +113,11 @@ full = BanditSearchCV(pipeline, grid, policy="uniform", n_fits=400, random_state
 recorded = RecordedScores.from_history(full.history_, shuffle=True, reward_range=(0, 1))
 rows = [
     simulate(policy, recorded, n_problems=500).summary()
-    for policy in (UniformAllocation(100), SuccessiveRejects(100), LeaderAndRival(100))
+    for policy in (
+        UniformAllocation(100),
+        SuccessiveRejects(100),
+        TwoCuts(100),
+        LeaderAndRival(100),
+    )
 ]
 print(pd.DataFrame(rows)[["mistake_probability", "simple_regret", "simple_regret_error"]].round(5))

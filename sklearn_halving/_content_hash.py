@@ -43,10 +43,9 @@ OF_PYTHON = frozenset(
 """What Python itself writes into a class."""
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
-FUNCTIONS = (
-    types.FunctionType | types.MethodType | types.CodeType | staticmethod | classmethod | property
-)
-CACHES = WeakKeyDictionary | WeakValueDictionary | WeakSet
+FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
+FUNCTIONS += (staticmethod, classmethod, property)
+CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
@@ -126,7 +125,14 @@ def code_parts(*values: object) -> dict[str, str]:
     """Return the parts of own code that values use by their names, as digests or short texts."""
     queue: list[object] = []
     _Hasher(queue=queue, is_kept=True).add(values)
-    return {name: text for own in _own_code(queue) for name, text in own.parts.items()}
+    found: dict[str, set[str]] = {}
+    for own in _own_code(queue):
+        for name, text in own.parts.items():
+            found.setdefault(name, set()).add(text)
+    # A property and its setter have the same name.
+    return {
+        n: texts.pop() if len(texts) == 1 else content_hash(texts) for n, texts in found.items()
+    }
 
 
 def short_text(value: object) -> str:
@@ -294,7 +300,7 @@ class _Hasher:
             self._add_function(value)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
-        elif value is np.random.mtrand._rand or value is random.random.__self__:
+        elif value is np.random.mtrand._rand or value is random._inst:
             self._tag("global")  # changes all the time
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")

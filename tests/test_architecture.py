@@ -72,8 +72,8 @@ PRIVATE = re.compile(
 )
 """Imports of private names."""
 PEEKS = re.compile(
-    r"(getattr|hasattr|isinstance)\((self\.)?_?policy\b(?!, (str|Believes|ChoosesPoints|GrowsArms"
-    r"|Guarantees|PlaysLevels|PlaysStages|StopsEarly|TakesKnown|UsesTime)\b)"
+    r"(getattr|hasattr|isinstance)\((self\.)?_?(policy|game)\b(?!, (str|Believes|ChoosesPoints"
+    r"|GrowsArms|Guarantees|PlaysLevels|PlaysStages|StopsEarly)\b)"
 )
 """Questions to a policy that no protocol of policies answers."""
 

@@ -17,17 +17,19 @@ from joblib import Memory
 from scipy import sparse
 from scipy.stats import uniform
 from sklearn import config_context
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import make_scorer, precision_score
 from sklearn.model_selection import KFold
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from scripts import ROOT
 from search.common import data, numbered
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving._content_hash import content_hash
+from sklearn_halving._content_hash import code_as_first_seen, code_parts, content_hash
 
 X, Y = numbered(60)
 SCORER = """
@@ -192,7 +194,7 @@ def equals():
     for record in records:
         record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
     yield tuple(records)
-    yield users_own("plain"), users_own("plain", (", 0, 1", ", 7, 2"))
+    yield users_own("plain"), users_own("plain", (", 0, 1", ", 0, 2"))
     caches = [Memory("cache", verbose=0) for _ in range(2)]
     caches[1].timestamp += 1
     yield tuple(caches)
@@ -207,15 +209,178 @@ def test_equal_contents_have_equal_hashes():
     assert len(content_hash(itself)) == 32
 
 
-def test_what_a_function_notes_in_its_module_does_not_count():
-    source = "LOG = []\nSEEN = {}\ndef scorer(*args):\n    LOG.append(1); SEEN[1] = 2"
+OWN = '''
+import functools
+from contextlib import contextmanager
+from functools import cached_property, partialmethod, singledispatch
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+LIMIT, __scale__, N_CALLS = 3, 5, 0
+NOTES = []
+@contextmanager
+def opened(value):
+    yield value + 31
+@singledispatch
+def cleaned(value):
+    return value + 32
+@cleaned.register
+def _(value: int):
+    return value + 33
+def noted(value):
+    "Says what it does."
+    global N_CALLS
+    N_CALLS += 1
+    NOTES.append(value)
+    return value
+noted.weight = 34
+class Rule:
+    cost = 35
+    def __init__(self):
+        self.of = {"a": 36}
+class Base(TransformerMixin, BaseEstimator):
+    """Says what it does."""
+    columns = ["a", 41]
+    rule, n_fits, _parameter_constraints = Rule(), 0, {}
+    class Inner:
+        depth = 42
+    def power(self, by):
+        return by + LIMIT
+    square = partialmethod(power, 43)
+    @property
+    def level(self):
+        return 44
+    @level.setter
+    def level(self, value):
+        self._level = value + 45
+    @cached_property
+    def late(self):
+        return 46
+    @staticmethod
+    def still(value):
+        return value + 47
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        Base.n_fits += 1
+        try:
+            noted(X)
+        except ValueError:
+            cleaned(X)
+        return self
+    def transform(self, X):
+        with opened(X) as value:
+            return value + 48 + __scale__
+class Sub(Base):
+    extra = 49
+'''
+OWN_CHANGES = [
+    ("= 3, 5, 0", "= 4, 5, 0", "LIMIT"),
+    ("= 3, 5, 0", "= 3, 6, 0", "__scale__"),
+    ("= 3, 5, 0", "= 3, 5, 1", "N_CALLS"),
+    ("NOTES = []", "NOTES = [1]", "NOTES"),
+    *[(f"{n}", f"{n + 100}", "") for n in [31, 32, 33, 34, 35, 36, *range(41, 50)]],
+    ("(TransformerMixin, BaseEstimator)", "(BaseEstimator, TransformerMixin)", "Base"),
+    ("            noted(X)\n        except", "            pass\n        except", "Base.fit"),
+    ("except ValueError", "except TypeError", "Base.fit"),
+    ('["a", 41]', '["a", 41, "b"]', "Base.columns"),
+    ("by + LIMIT", "LIMIT + by", "Base.power"),
+    ("def power(self, by)", "def power(self, by=1)", "Base.power"),
+    ("def power(self, by)", "def power(self, *, by)", "Base.power"),
+]
+UNCHANGED = [
+    ("Says what it does.", "Says it."),
+    ('    "Says what it does."\n', ""),
+    ('    """Says what it does."""\n', ""),
+    ("def transform", "# a comment\n\n    def transform"),
+    ("def noted(value):\n", "def noted(value):\n    # why\n"),
+]
+
+
+def own_estimator(before="", after=""):
+    """Return an estimator of a user's module in which some text is replaced."""
+    assert before in OWN
     namespace: dict[str, Any] = {"__name__": "users_own"}
-    exec(compile(source, "users_own.py", "exec"), namespace)
-    before = content_hash(namespace["scorer"], with_code=True)
-    namespace["scorer"]()
-    assert content_hash(namespace["scorer"], with_code=True) == before
-    namespace["SEEN"] = {3: 4}
-    assert content_hash(namespace["scorer"], with_code=True) != before
+    exec(compile(OWN.replace(before, after) if before else OWN, "own.py", "exec"), namespace)
+    return namespace["Sub"]()
+
+
+@pytest.mark.parametrize(("before", "after", "name"), OWN_CHANGES)
+def test_a_change_of_own_code_is_seen_and_named(before, after, name):
+    first, changed = own_estimator(), own_estimator(before, after)
+    assert content_hash(changed, with_code=True) != content_hash(first, with_code=True)
+    parts, others = code_parts(first), code_parts(changed)
+    differing = {each for each in parts | others if parts.get(each) != others.get(each)}
+    assert name in differing if name else differing
+
+
+@pytest.mark.parametrize(("before", "after"), [("", ""), *UNCHANGED])
+def test_comments_and_docstrings_do_not_count(before, after):
+    changed = content_hash(own_estimator(before, after), with_code=True)
+    assert changed == content_hash(own_estimator(), with_code=True)
+
+
+def test_what_own_code_changes_while_it_runs_counts_as_it_was_first_seen():
+    estimator = own_estimator()
+    with code_as_first_seen():
+        before = content_hash(estimator, with_code=True)
+        estimator.fit(1).transform(2.0)
+        assert estimator.n_fits == 1
+    assert content_hash(estimator, with_code=True) == before
+    type(estimator).columns = ["b"]  # by the user
+    assert content_hash(estimator, with_code=True) != before
+
+
+class Holding:
+    """A scorer that holds a model and counts its calls."""
+
+    def __init__(self, model):
+        self.model, self.calls = model, 0
+
+    def __call__(self, estimator, X, y):
+        self.calls += 1
+        return 0.5
+
+
+FITTED = {
+    "forest": lambda: RandomForestClassifier(3, random_state=0),
+    "pipeline": lambda: make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
+    "bagging": lambda: BaggingClassifier(n_estimators=2, random_state=0),
+    "voting": lambda: VotingClassifier([("tree", DecisionTreeClassifier(random_state=0))]),
+    "calibrated": lambda: CalibratedClassifierCV(DecisionTreeClassifier(random_state=0), cv=2),
+}
+HOLDERS = {
+    "frozen": FrozenEstimator,
+    "step": lambda model: make_pipeline(FrozenEstimator(model), StandardScaler()),
+    "partial": lambda model: FunctionTransformer(partial(max, model)),
+    "scorer": Holding,
+    "module": scorer_reading,
+    "method": lambda model: model.predict,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("model", FITTED)
+def test_a_fitted_model_that_is_not_cloned_counts_with_what_it_has_learned(model, holder):
+    models = [FITTED[model]().fit(X, y) for y in (Y, Y, 1 - Y)]
+    one, same, other = (content_hash(HOLDERS[holder](m), with_code=True) for m in models)
+    assert one == same != other
+    assert len({content_hash(m, with_code=True) for m in models}) == 1, "these are cloned"
+
+
+def test_a_scorer_that_counts_its_calls_can_be_used_twice(tmp_path):
+    scorer = Holding(1)
+    for kept in ({"checkpoint": tmp_path / "j"}, {"warm_start": True}):
+        tree = DecisionTreeClassifier()
+        search = HyperbandSearchCV(tree, {"max_depth": [1, 2, 3]}, scoring=scorer, **kept)
+        n_calls = search.fit(X, Y) and scorer.calls
+        search.fit(X, Y)
+        assert scorer.calls == n_calls > 0
+    scorer.model = 2  # by the user
+    with pytest.warns(UserWarning, match=r"only in scoring.model \(1 before, 2 now\)"):
+        search.fit(X, Y)
+
+
+def test_folders_and_threads_do_not_count():
+    one, other = (Pipeline([("scaler", StandardScaler())], memory=name) for name in "ab")
+    assert content_hash(one, with_code=True) == content_hash(other, with_code=True)
 
 
 def test_functions_that_call_each_other_are_read_once():
@@ -254,14 +419,18 @@ def is_good(estimator, X, y):
     return bool(estimator.score(X, y) > 0.9)
 
 
-@pytest.mark.parametrize("scoring", [None, is_good])
+def long_score(estimator, X, y):
+    return np.longdouble(estimator.score(X, y)) / 3
+
+
+@pytest.mark.parametrize("scoring", [None, is_good, long_score])
 def test_numbers_of_numpy_and_scores_that_are_true_are_read_back(scoring, tmp_path):
     path = tmp_path / "j"
     search = HyperbandSearchCV(
         DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, min_resources=np.int64(25),
         n_candidates=np.int64(3), scoring=scoring, cv=2, random_state=0, checkpoint=path,
     )  # fmt: skip
-    first, written = search.fit(*data()).cv_results_["mean_test_score"].tolist(), path.read_bytes()
+    first = search.fit(*data()).cv_results_["mean_test_score"].tolist()
     again = search.set_params(min_resources=25, n_candidates=3).fit(*data())
     assert again.cv_results_["mean_test_score"].tolist() == first
-    assert path.read_bytes() == written
+    assert str(again.summary()).count(" known") == 1

@@ -22,7 +22,7 @@ from sklearn_halving._gaussian_process import (
     negative_log_likelihood,
     restricted_likelihood,
 )
-from sklearn_halving.policies import BayesGap, Problem, Pull, Pulls
+from sklearn_halving.policies import BayesGap, Problem, Pull
 
 # ---------------------------------------------------------------------------- the posterior
 
@@ -294,21 +294,20 @@ def test_length_and_noise_are_found_on_the_way() -> None:
     policy = BayesGap(60, family, 0.5)
     deviations = {}
     for name, each in (("fixed", fixed), ("fitted", policy)):
-        _, state = play_in_flight(each, table)
-        deviations[name] = np.abs(each.belief(state).mean - table.mean(axis=1)).mean()
+        _, game = play_in_flight(each, table)
+        deviations[name] = np.abs(game.belief().mean - table.mean(axis=1)).mean()
         if name == "fitted":
-            assert state.games[0].model.posterior.noise_variance < 0.1
-            assert (table.mean(axis=1).max() - table.mean(axis=1)[policy.recommend(state)]) < 0.1
+            assert game.model.posterior.noise_variance < 0.1
+            assert (table.mean(axis=1).max() - table.mean(axis=1)[game.recommend()]) < 0.1
     assert deviations["fitted"] < 0.5 * deviations["fixed"]
 
 
 def told_in_order(policy: BayesGap, order: list[int]):
-    """Return the state after a reward of each arm. None is so low that it would be raised."""
-    state, rewards = policy.start(Problem(30)), np.sin(np.arange(30))
+    """Return the game after a reward of each arm. None is so low that it would be raised."""
+    game, rewards = policy.start(Problem(30)), np.sin(np.arange(30))
     for arm in order:
-        pull = Pulls.of(Pull(arm, 1, arm // 7))
-        policy.tell(state, pull, rewards[[arm]])
-    return state
+        game.tell(Pull(arm, 1, arm // 7), float(rewards[arm]))
+    return game
 
 
 def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
@@ -316,13 +315,13 @@ def test_a_refit_is_the_posterior_of_the_prior_that_it_found() -> None:
     x = np.linspace(0, 1, 30)[:, np.newaxis]
     policy = BayesGap(20, KernelFamily(distance_kernel, x, np.array([0.2])), 0.1, 0.1)
     for order in ([3, 8, 12, 20, 29], [3, 8, 12, 20, 29, 5, 6]):
-        state = told_in_order(policy, order)
-        found = state.games[0].model.posterior
+        game = told_in_order(policy, order)
+        found = game.model.posterior
         assert found.noise_variance != 0.1
         prior = np.array([found.features.prior.column(arm) for arm in range(30)])
         fixed = BayesGap(20, prior, found.noise_variance, found.split_variance)
-        expected = fixed.belief(told_in_order(fixed, order))[:2]
-        for values, wanted in zip(policy.belief(state)[:2], expected, strict=True):
+        expected = told_in_order(fixed, order).belief()[:2]
+        for values, wanted in zip(game.belief()[:2], expected, strict=True):
             np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-9)
 
 

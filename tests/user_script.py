@@ -135,13 +135,13 @@ def draw(rungs: HyperbandSearchCV, others: list[Any]) -> list[str]:
 
 
 def play(policy: VarianceHalving, values: FloatArray) -> int:
-    state = policy.start(Problem(n_arms=len(values)))
+    game = policy.start(Problem(n_arms=len(values)))
     rng = np.random.default_rng(0)
-    while not policy.is_finished(state):
-        pulls: Pulls = policy.ask(state, max_pulls=10)
+    while not game.is_finished:
+        pulls: Pulls = game.ask(max_pulls=10)
         rewards = values[pulls.arm] + rng.normal(0, 0.1, len(pulls))
-        policy.tell(state, pulls, rewards)
-    return int(policy.recommend(state))
+        game.tell_all(pulls, rewards)
+    return game.recommend()
 
 
 def simulated(history: pd.DataFrame) -> list[Estimate]:

@@ -102,17 +102,14 @@ def draw_noise(
 
 def play(rewards: np.ndarray, n_pulls: int) -> Iterator[tuple[np.ndarray, int]]:
     """Yield the rewards that were seen and the choice, of each problem."""
-    n, n_arms, n_splits = rewards.shape
-    policy = VarianceHalving(n_pulls)
-    state = policy.start(Problem(n_arms, max_repetitions=n_splits), batch_shape=(n,))
-    row = np.arange(n)[:, np.newaxis]
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
-        arm, split = np.maximum(pulls.arm, 0), np.maximum(pulls.repetition, 0)
-        policy.tell(state, pulls, rewards[row, arm, split])
-    for i, winner in enumerate(policy.recommend(state)):
-        seen = np.arange(n_splits) < state.n_pulls[i][:, np.newaxis]
-        yield np.where(seen, rewards[i], np.nan), int(winner)
+    _, n_arms, n_splits = rewards.shape
+    for table in rewards:
+        game = VarianceHalving(n_pulls).start(Problem(n_arms, max_repetitions=n_splits))
+        while not game.is_finished:
+            pulls = game.ask(10**9)
+            game.tell_all(pulls, table[pulls.arm, pulls.repetition])
+        seen = np.arange(n_splits) < game.n_pulls[:, np.newaxis]
+        yield np.where(seen, table, np.nan), game.recommend()
 
 
 def claim_of(

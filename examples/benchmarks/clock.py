@@ -34,7 +34,7 @@ from _yahpo_surrogates import scenario_at
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 
-from sklearn_halving.policies import BudgetedRace, Problem, Pulls
+from sklearn_halving.policies import BudgetedRace, Problem
 from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
 from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate
@@ -173,22 +173,22 @@ def adaptive(task: Any, budget: float, n_workers: int, seed: int) -> Found:
         refit_cost=task.refit_cost,
         baseline=0,
     )
-    state = policy.start(Problem(MOST, task.low or task.n_train, task.n_train, FOLDS))
+    game = policy.start(Problem(MOST, task.low or task.n_train, task.n_train, FOLDS))
     told = Told(Space.of(task.space))
-    source = CandidateSource(GaussianProcessSampler(), told, [seed], task.first, policy, state)
+    source = CandidateSource(GaussianProcessSampler(), told, [seed], task.first, game)
     candidates = LazyCandidates(MOST, source.more)
     running: list[Any] = []
     now, n_asked = 0.0, 0
-    while not policy.is_finished(state):
-        for pull in policy.ask(state, n_workers - len(running)).each():
+    while not game.is_finished:
+        for pull in game.ask(n_workers - len(running)):
             candidates.ensure(pull.arm)
             found = task.fit(candidates[pull.arm], pull.level / task.n_train, pull.repetition)
             n_asked += 1
             heapq.heappush(running, (now + found[1], n_asked, pull, found))
         now, _, pull, (score, seconds) = heapq.heappop(running)
-        policy.record_time(state, pull, seconds, budget - now, n_workers)
-        policy.tell(state, Pulls.of(pull), np.array([score]))
-    chosen = candidates[int(policy.recommend(state))]
+        game.record_time(pull, seconds, budget - now, n_workers)
+        game.tell(pull, score)
+    chosen = candidates[game.recommend()]
     return chosen, now + task.refit_cost * task.fit(chosen, 1.0, 0)[1]
 
 

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold
 
-from sklearn_halving.policies import BudgetedRace, Problem, Pulls
+from sklearn_halving.policies import BudgetedRace, Problem
 from sklearn_halving.samplers import Space
 from sklearn_halving.spaces import space_for
 
@@ -117,15 +117,15 @@ Found = tuple[int, float]
 def race(found: Recorded, budget: float, order: np.ndarray, low: int | None) -> Found:
     """Play the race of AdaptiveSearchCV."""
     policy = BudgetedRace(screening_level=low, refit_cost=REFIT, baseline=0)
-    state = policy.start(Problem(len(order), low or SHARES[0], SHARES[0], SPLITS))
+    game = policy.start(Problem(len(order), low or SHARES[0], SHARES[0], SPLITS))
     now = 0.0
-    while not policy.is_finished(state):
-        for pull in policy.ask(state, 1).each():
+    while not game.is_finished:
+        for pull in game.ask(1):
             at = order[pull.arm], pull.repetition, SHARES.index(SHARES[0] // pull.level)
             now += found.seconds[at]
-            policy.record_time(state, pull, found.seconds[at], budget - now, 1)
-            policy.tell(state, Pulls.of(pull), found.scores[at][None])
-    arm = int(order[policy.recommend(state)])
+            game.record_time(pull, found.seconds[at], budget - now, 1)
+            game.tell(pull, float(found.scores[at]))
+    arm = int(order[game.recommend()])
     return arm, now + REFIT * found.seconds[arm, 0, -1]
 
 

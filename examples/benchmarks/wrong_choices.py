@@ -76,14 +76,12 @@ class Bandits:
     mean: np.ndarray
     sd: np.ndarray | None
 
-    def pull(self, rng: np.random.Generator, arm: np.ndarray) -> np.ndarray:
-        """Return rewards without the effects of splits, shape (n_problems, n_pulls)."""
-        place = np.maximum(arm, 0)  # rows that ended earlier are padded
-        mean = np.take_along_axis(self.mean, place, axis=1)
+    def pull(self, rng: np.random.Generator, problem: int, arm: np.ndarray) -> np.ndarray:
+        """Return rewards of a problem without the effects of splits."""
+        mean = self.mean[problem, arm]
         if self.sd is None:
             return (rng.random(arm.shape) < mean).astype(np.float64)
-        sd = np.take_along_axis(self.sd, place, axis=1)
-        return mean + sd * rng.standard_normal(arm.shape)
+        return mean + self.sd[problem, arm] * rng.standard_normal(arm.shape)
 
 
 def rules(case: Case) -> dict[str, Callable[[], Policy]]:
@@ -102,13 +100,14 @@ def n_wrong(policy: Policy, case: Case, rng: np.random.Generator, n: int) -> int
     """Return how many of ``n`` choices are wrong."""
     bandits = case.draw(rng, n)
     effect = rng.normal(0, SPLIT_SD * case.common_splits, (n, case.n_pulls))
-    state = policy.start(Problem(case.n_arms), batch_shape=(n,))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
-        rewards = bandits.pull(rng, pulls.arm)
-        rewards += np.take_along_axis(effect, np.maximum(pulls.repetition, 0), axis=1)
-        policy.tell(state, pulls, rewards)
-    return int((policy.recommend(state) != bandits.mean.argmax(axis=1)).sum())
+    wrong = 0
+    for i in range(n):
+        game = policy.start(Problem(case.n_arms))
+        while not game.is_finished:
+            pulls = game.ask(10**9)
+            game.tell_all(pulls, bandits.pull(rng, i, pulls.arm) + effect[i, pulls.repetition])
+        wrong += game.recommend() != bandits.mean[i].argmax()
+    return wrong
 
 
 def share_of_wrong(policy: Policy, case: Case, most_runs: int) -> tuple[float, float]:

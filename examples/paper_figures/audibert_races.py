@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from _games import play
 from _pictures import save_bars
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.neighbors import NearestNeighbors
@@ -97,15 +98,12 @@ def race(race_class: type, losses: Losses, n_orders: int) -> tuple[np.ndarray, .
     n_models, n_rows = losses.table.shape
     policy = race_class(n_rounds=n_rows, delta=DELTA, reward_range=(-losses.largest, 0.0))
     orders = np.random.default_rng(0).permuted(np.tile(np.arange(n_rows), (n_orders, 1)), axis=1)
-    state = policy.start(Problem(n_models, max_repetitions=n_rows), batch_shape=(n_orders,))
-    n_pulls = np.zeros(n_orders)
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        is_pulled = pulls.arm >= 0
-        row = np.take_along_axis(orders, pulls.repetition, axis=1)
-        n_pulls += is_pulled.sum(axis=1)
-        policy.tell(state, pulls, -losses.table[np.maximum(pulls.arm, 0), row])
-    alive = policy.is_alive(state)
+    n_pulls, alive = np.zeros(n_orders), np.ones((n_orders, n_models), dtype=bool)
+    for i, order in enumerate(orders):
+        game = policy.start(Problem(n_models, max_repetitions=n_rows))
+        table = -losses.table[:, order]
+        n_pulls[i] = play(game, lambda pulls, table=table: table[pulls.arm, pulls.repetition])
+        alive[i, game.out()] = False
     best = losses.table.mean(axis=1).argmin()
     return 1 - n_pulls / (n_models * n_rows), alive.sum(axis=1), alive[:, best]
 

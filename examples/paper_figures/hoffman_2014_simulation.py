@@ -22,15 +22,17 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from _games import play as play_game
 from scipy.ndimage import gaussian_filter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from _common import load_images
 
-from sklearn_halving.policies import BayesGap, Problem, Pulls
+from sklearn_halving.policies import BayesGap, Problem, Pull, Pulls
 
 N_PULLS = (20, 50, 100, 200)
 CHUNK = 250  # problems at a time: what they hold fits into the cache
@@ -84,9 +86,9 @@ class Arms:
     mean: np.ndarray = field(repr=False)
     noise: float = NOISE
 
-    def pull(self, rng: np.random.Generator, arm: np.ndarray) -> np.ndarray:
-        noise = np.sqrt(self.noise) * rng.standard_normal(arm.shape)
-        return np.take_along_axis(self.mean, arm, axis=1) + noise
+    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+        noise = np.sqrt(self.noise) * rng.standard_normal(len(pulls))
+        return self.mean[problem, pulls.arm] + noise
 
     def regret(self, chosen: np.ndarray) -> np.ndarray:
         return self.mean.max(axis=1) - self.mean[np.arange(len(chosen)), chosen]
@@ -167,25 +169,26 @@ class Pixels:
 def play(policy: BayesGap, arms: Arms, rng: np.random.Generator) -> np.ndarray:
     """Return the regret of what the policy chooses in each problem."""
     n_problems, n_arms = arms.mean.shape
-    seed = np.random.SeedSequence(int(rng.integers(2**32)))
-    state = policy.start(Problem(n_arms), batch_shape=(n_problems,), seed=seed)
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 1)
-        policy.tell(state, pulls, arms.pull(rng, pulls.arm))
-    return arms.regret(policy.recommend(state))
+    seeds = np.random.SeedSequence(int(rng.integers(2**32))).spawn(n_problems)
+    chosen = np.empty(n_problems, dtype=int)
+    for i, seed in enumerate(seeds):
+        game = policy.start(Problem(n_arms), seed)
+        play_game(game, partial(arms.pull, rng, i))
+        chosen[i] = game.recommend()
+    return arms.regret(chosen)
 
 
 def play_uniform(policy: BayesGap, arms: Arms, rng: np.random.Generator) -> np.ndarray:
     """Pull all arms in a random order, again and again; choose by the same posterior."""
     n_problems, n_arms = arms.mean.shape
-    state = policy.start(Problem(n_arms), batch_shape=(n_problems,))
-    for t in range(policy.n_pulls):
-        if t % n_arms == 0:
-            order = np.argsort(rng.random((n_problems, n_arms)), axis=1)
-        arm = order[:, [t % n_arms]]
-        pulls = Pulls(arm, np.ones_like(arm), np.full_like(arm, t // n_arms))
-        policy.tell(state, pulls, arms.pull(rng, arm))
-    return arms.regret(policy.recommend(state))
+    chosen = np.empty(n_problems, dtype=int)
+    for i in range(n_problems):
+        game, order = policy.start(Problem(n_arms)), rng.permutation(n_arms)
+        for t in range(policy.n_pulls):
+            pull = Pull(int(order[t % n_arms]), 1, t // n_arms)
+            game.tell(pull, arms.pull(rng, i, Pulls.of([pull])).item())
+        chosen[i] = game.recommend()
+    return arms.regret(chosen)
 
 
 @dataclass

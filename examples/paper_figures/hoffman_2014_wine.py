@@ -60,7 +60,7 @@ RULES = {
     "PI": "pi",
 }
 NOISE = 0.05
-N_SAME_ORDER = 5  # runs that are played at once, with the arms in the same order
+N_SAME_ORDER = 5  # runs with the arms in the same order
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,18 @@ def play_paper(table: Table, rule: str, n_pulls: int, n_runs: int, ordered: bool
     rng = np.random.default_rng([2014, n_pulls])
     covariance, n_arms = paper_covariance(), len(ARMS)
     chosen, counts = np.zeros(n_runs, dtype=int), np.zeros(n_arms)
-    for first in range(0, n_runs, N_SAME_ORDER):
-        order = np.arange(n_arms) if ordered else rng.permutation(n_arms)
-        policy = BayesGap(n_pulls, covariance[np.ix_(order, order)], NOISE, acquisition=rule)
-        state = policy.start(
-            Problem(n_arms),
-            batch_shape=(min(N_SAME_ORDER, n_runs - first),),
-            seed=np.random.SeedSequence([n_pulls, first]),
-        )
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, 1)
-            arm = order[pulls.arm]
-            split = rng.integers(table.scores.shape[1], size=arm.shape)
-            policy.tell(state, pulls, table.scores[arm, split])
-            counts += np.bincount(arm.ravel(), minlength=n_arms)
-        chosen[first : first + N_SAME_ORDER] = order[policy.recommend(state)]
+    for run in range(n_runs):
+        if run % N_SAME_ORDER == 0:
+            order = np.arange(n_arms) if ordered else rng.permutation(n_arms)
+            covariance_of_run = covariance[np.ix_(order, order)]
+        policy = BayesGap(n_pulls, covariance_of_run, NOISE, acquisition=rule)
+        game = policy.start(Problem(n_arms), np.random.SeedSequence([n_pulls, run]))
+        while not game.is_finished:
+            [pull] = game.ask(1)
+            arm, split = order[pull.arm], rng.integers(table.scores.shape[1])
+            game.tell(pull, float(table.scores[arm, split]))
+            counts[arm] += 1
+        chosen[run] = order[game.recommend()]
     return Runs(chosen, counts / n_runs)
 
 

@@ -33,6 +33,7 @@ from sklearn_halving.policies import (
     LUCB,
     LilUCB,
     Problem,
+    Pulls,
     SuccessiveHalving,
     SuccessiveRejects,
     UniformAllocation,
@@ -139,10 +140,11 @@ def play(learner: Any, name: str, budget: int, seed: int) -> Run:
     policy = POLICIES[name](learner.n_arms, budget)
     has_levels = policy.plan(Problem(max_level=budget)) is not None
     problem = Problem(learner.n_arms, max_level=budget if has_levels else 1)
-    state = policy.start(problem, seed=np.random.SeedSequence(seed))
+    game = policy.start(problem, np.random.SeedSequence(seed))
     run, standing, clock = Run(), Standing(learner.n_arms), StoppedClock()
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
+    while not game.is_finished:
+        asked = game.ask(10**9)
+        pulls = asked if isinstance(asked, Pulls) else Pulls.of(asked)
         run.policy_seconds += clock.lap()
         rewards = np.empty(len(pulls))
         # The pulls of an arm that come together are one stretch of training, and one loss.
@@ -157,11 +159,12 @@ def play(learner: Any, name: str, budget: int, seed: int) -> Run:
             run.n_observed += 1
             standing.n_units[arm] += n_more
             rewards[place] = reward_of(standing, arm, int(place.sum()), has_levels, name)
-        policy.tell(state, pulls, rewards)
+        for pull, reward in zip(asked, rewards.tolist(), strict=True):
+            game.tell(pull, reward)
         run.policy_seconds += clock.lap()
     # The paper's convention for policies that never drop an arm: the arm of the latest loss.
     latest = int(standing.loss.argmin())
-    run.chosen = latest if name == "EXP3" else int(policy.recommend(state))
+    run.chosen = latest if name == "EXP3" else game.recommend()
     run.n_units = int(standing.n_units.sum())
     run.test_loss = learner.loss(run.chosen, 1)
     return run

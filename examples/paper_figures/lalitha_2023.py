@@ -17,22 +17,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _games import play
 from _pictures import Panel, save_lines
 from scipy.spatial import cKDTree
 
 from sklearn_halving.policies import (
-    NO_ARM,
     AdaptiveGapEV,
     AdaptiveUCBE,
     AnytimeSuccessiveRejects,
     Policy,
     Problem,
+    Pulls,
     SuccessiveRejects,
     UniformAllocation,
     VarianceHalving,
@@ -40,7 +42,7 @@ from sklearn_halving.policies import (
 )
 
 N_PULLS = (1000, 2000, 3000, 5000, 8000, 12000)
-CHUNK = 250  # problems at a time: what they hold fits into the cache
+CHUNK = 250  # problems that are drawn at a time
 # name -> mistake probabilities for N_PULLS, K = 64, and the number of runs behind them
 RECORDED = {
     "SH": ((0.486, 0.301, 0.211, 0.118, 0.072, 0.053), 20_000),
@@ -101,12 +103,9 @@ class GaussianBandit:
         shape = n_problems, n_arms
         return cls(mean + rng.normal(0, 0.05, shape), variance * rng.uniform(0.5, 1.5, shape))
 
-    def pull(self, rng: np.random.Generator, arm: np.ndarray, split: np.ndarray) -> np.ndarray:
-        place = arm + self.mean.shape[1] * np.arange(len(arm))[:, np.newaxis]
-        rewards = rng.standard_normal(arm.shape)
-        rewards *= np.sqrt(self.variance).ravel()[place]
-        rewards += self.mean.ravel()[place]
-        return rewards
+    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+        mean, sd = self.mean[problem], np.sqrt(self.variance[problem])
+        return rng.standard_normal(len(pulls)) * sd[pulls.arm] + mean[pulls.arm]
 
 
 @dataclass
@@ -181,9 +180,9 @@ class RatingBandit:
         film = films.query(np.stack([3 + wanted.mean, wanted.variance], axis=-1))[1]
         return cls(table, film, means[film].astype(float), variances[film].astype(float))
 
-    def pull(self, rng: np.random.Generator, arm: np.ndarray, split: np.ndarray) -> np.ndarray:
-        user = rng.integers(self.table.ratings.shape[1], size=arm.shape)
-        return self.table.ratings[np.take_along_axis(self.film, arm, axis=1), user]
+    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+        user = rng.integers(self.table.ratings.shape[1], size=len(pulls))
+        return self.table.ratings[self.film[problem, pulls.arm], user]
 
 
 @dataclass
@@ -204,17 +203,12 @@ class SplitBandit:
         variance = 0.2 * 0.03**2 * rng.choice([0.25, 1.75], shape)
         return cls(rng.normal(0, 0.01, shape), variance, split_effect, own_splits)
 
-    def pull(self, rng: np.random.Generator, arm: np.ndarray, split: np.ndarray) -> np.ndarray:
+    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+        effect = self.split_effect[problem, pulls.repetition]
         if self.own_splits:
-            effect = rng.normal(0, np.sqrt(0.8) * 0.03, arm.shape)
-        else:
-            effect = np.take_along_axis(self.split_effect, split, axis=1)
-        noise = np.sqrt(np.take_along_axis(self.variance, arm, axis=1))
-        return (
-            np.take_along_axis(self.mean, arm, axis=1)
-            + effect
-            + noise * rng.normal(size=arm.shape)
-        )
+            effect = rng.normal(0, np.sqrt(0.8) * 0.03, len(pulls))
+        noise = np.sqrt(self.variance[problem, pulls.arm]) * rng.normal(size=len(pulls))
+        return self.mean[problem, pulls.arm] + effect + noise
 
 
 # ------------------------------------------------------------------------------- simulation
@@ -243,18 +237,19 @@ class Result:
 
 
 def simulate(policy: Policy, bandit: object, rng: np.random.Generator, result: Result) -> None:
-    """Play one policy on a chunk of problems in lockstep."""
+    """Play one policy on a chunk of problems; SHVar is told the variances of each."""
     n_problems, n_arms = bandit.mean.shape
     start = time.process_time()
-    state = policy.start(Problem(n_arms), batch_shape=(n_problems,))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**9)
-        policy.tell(state, pulls, bandit.pull(rng, pulls.arm, pulls.repetition))
-        result.n_pulls += int((pulls.arm != NO_ARM).sum())
-    chosen = policy.recommend(state)[:, np.newaxis]
+    chosen = np.empty(n_problems, dtype=int)
+    for i in range(n_problems):
+        own = policy
+        if isinstance(policy, VarianceHalving) and policy.allocation == "known":
+            own = replace(policy, reward_variances=bandit.variance[i])
+        game = own.start(Problem(n_arms))
+        result.n_pulls += play(game, partial(bandit.pull, rng, i))
+        chosen[i] = game.recommend()
     result.seconds += time.process_time() - start
-    value = np.take_along_axis(bandit.mean, chosen, axis=1)[:, 0]
-    result.regrets.append(bandit.mean.max(axis=1) - value)
+    result.regrets.append(bandit.mean.max(axis=1) - bandit.mean[np.arange(n_problems), chosen])
 
 
 def all_policies(

@@ -27,7 +27,7 @@ import numpy as np
 from _li_2018_pools import Pool, load_images, record_features, record_kernel, record_network
 from _pictures import Panel, save_lines
 
-from sklearn_halving.policies import Hyperband, Problem
+from sklearn_halving.policies import Hyperband, Problem, Pulls
 
 PRINTED = {  # Table 1 of the paper: s -> (n_i, r_i) for R = 81, eta = 3
     4: [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)],
@@ -68,13 +68,14 @@ def play(policy: Hyperband, pool: Pool, seed: int) -> Curve:
     """Play a policy on configurations drawn from the pool."""
     n_arms = policy.plan(Problem(1, pool.levels[0], pool.levels[-1])).n_arms
     drawn = np.random.default_rng(seed).integers(len(pool.cost), size=n_arms)
-    state = policy.start(Problem(n_arms, pool.levels[0], pool.levels[-1], 1))
+    game = policy.start(Problem(n_arms, pool.levels[0], pool.levels[-1], 1))
     rungs = []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
+    while not game.is_finished:
+        pulls = Pulls.of(game.ask(10**6))
         place = drawn[pulls.arm], np.searchsorted(pool.levels, pulls.level)
         rungs.append((pool.cost[place], pool.validation[place], pool.test[place]))
-        policy.tell(state, pulls, -pool.validation[place])
+        for pull, loss in zip(pulls, pool.validation[place].tolist(), strict=True):
+            game.tell(pull, -loss)
     return Curve(*(np.concatenate(column) for column in zip(*rungs, strict=True)))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._threads import one_blas_thread
 from sklearn_halving.execution._types import Job, Outcome, PullLimits, Result
 from sklearn_halving.execution.workers._executors import Executor
-from sklearn_halving.policies._protocol import Policy, TakesKnown, UsesTime
-from sklearn_halving.policies._types import Problem, Pull, Pulls
+from sklearn_halving.policies._protocol import GrowsArms, Policy, alive_arms
+from sklearn_halving.policies._types import Problem, Pull
 
 SLACK = 0.1
 """A fit that may exceed the time budget by a larger part of it is guarded."""
@@ -175,8 +175,8 @@ class PullLoop:
     ----------
     policy : Policy
         Decides the next pulls.
-    state : object
-        The policy's state.
+    game : object
+        The game that the policy has started.
     executor : Executor
         Runs the pulls.
     reward : callable
@@ -226,7 +226,7 @@ class PullLoop:
     """
 
     policy: Policy
-    state: Any
+    game: Any
     executor: Executor
     reward: Callable[[Outcome], float]
     log: PullLog
@@ -264,8 +264,8 @@ class PullLoop:
             self.prices = Prices(task.estimator.get_params(), self.problem.max_level)
             if not self.executor.can_abandon:
                 self.executor.guard.limits_of = self._limits
-        if isinstance(self.policy, UsesTime) and self.policy.uses_time:
-            self._record_time = partial(self.policy.record_time, self.state)
+        if isinstance(self.policy, GrowsArms) and self.policy.uses_time:
+            self._record_time = self.game.record_time
 
     def run(self) -> None:
         """Run pulls until the policy is finished or the loop is stopped."""
@@ -294,8 +294,7 @@ class PullLoop:
             return
         rewards = np.array([self.reward(outcome) for outcome in outcomes])
         seconds = np.array([outcome.fit_seconds + outcome.score_seconds for outcome in outcomes])
-        told, policy = Pulls.of(*(o.pull for o in outcomes)), cast(TakesKnown, self.policy)
-        policy.tell_known(self.state, told, rewards, seconds)
+        self.game.tell_known([outcome.pull for outcome in outcomes], rewards, seconds)
         self._record_time(None, 0.0, self.deadline - time.monotonic(), self.n_workers)
         if self.ensure is not None:
             self.ensure(max(outcome.pull.arm for outcome in outcomes))
@@ -325,7 +324,7 @@ class PullLoop:
         # BLAS gets one thread, unless that could slow down fits in threads of this process.
         with nullcontext() if self.executor.uses_threads else one_blas_thread():
             self._tell()
-            is_finished = self.policy.is_finished(self.state)
+            is_finished = bool(self.game.is_finished)
             if not is_finished:
                 self._ask()
         return is_finished
@@ -393,7 +392,7 @@ class PullLoop:
         """
         while self._can_ask():
             n_open = len(self._open)
-            for pull in self.policy.ask(self.state, self._room()).each():
+            for pull in self.game.ask(self._room()):
                 self._open_pull(pull)
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
@@ -509,22 +508,21 @@ class PullLoop:
         """Note the time of the refit, as soon as the time left may depend on it."""
         prices, cost = self.prices, self.refit_cost
         if prices is not None and 2 * prices.dearest * cost > self.deadline - time.monotonic():
-            arm = int(self.policy.recommend(self.state))
+            arm = self.game.recommend()
             self._to_refit = 0.0 if arm < 0 else cost * prices.of_full(arm)
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
-        rewards = np.array([self._reward(outcome) for outcome in outcomes])
         for outcome in outcomes:
             del self._open[outcome.pull]
             if self._record_time is not None:
                 seconds = outcome.fit_seconds + outcome.score_seconds
                 left = self.deadline - time.monotonic()
                 self._record_time(outcome.pull, seconds, left, self.n_workers)
-        self.policy.tell(self.state, Pulls.of(*pulls), rewards)
+            self.game.tell(outcome.pull, self._reward(outcome))
         self._price_refit()
         self.observer.told()
         self._may_ask = True
         if self.models:
-            is_alive = self.policy.is_alive(self.state)
+            is_alive = alive_arms(self.game, self.problem.n_arms)
             self.models = {place: r for place, r in self.models.items() if is_alive[place[0]]}

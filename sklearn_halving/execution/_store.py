@@ -13,7 +13,6 @@ import os
 import sqlite3
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self
 from zlib import crc32
@@ -247,7 +246,7 @@ class FitStore:
 
     def append(self, key: FitKey, params: Values, outcome: Outcome) -> None:
         """Write a finished fit. It replaces an earlier one if that was made again."""
-        values = asdict(outcome)
+        values = {name: getattr(outcome, name) for name in Outcome.__slots__}
         for side in ("test_scores", "train_scores"):
             values[side] = _scores(values[side])
         error = raised(outcome.error or outcome.score_error or "").encode("utf-8", "replace")
@@ -270,6 +269,8 @@ class FitStore:
     def __exit__(self, *error: object) -> None:
         if self.path is None:
             return
+        with suppress(sqlite3.Error):  # into a file that was moved, SQLite would not do it itself
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
         is_there = False
         with suppress(OSError):
@@ -305,7 +306,7 @@ class FitStore:
 
 def _text(values: object) -> str:
     # Numbers that JSON does not know are whole numbers of NumPy.
-    return json.dumps(values, separators=(",", ":"), sort_keys=True, allow_nan=False, default=int)
+    return json.dumps(values, separators=(",", ":"), allow_nan=False, default=int)
 
 
 def _checksum(*values: str | int) -> int:

@@ -26,12 +26,13 @@ Optimization over a continuous space
 Estimation of a mean with a given precision
     `BernsteinStopping`
 A policy of your own
-    `SimplePolicy`, with two methods; `BasePolicy`
+    `SimplePolicy`, which decides with every reward in hand; `IndexPolicy`, for an index of each
+    arm; `PlannedPolicy`, for many pulls at a time; `BasePolicy`
 Types of the interface between a policy and its caller
-    `Policy`, `BasePolicy`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`
-Types of what only some policies can do
-    `GrowsArms`, `ChoosesPoints`, `UsesTime`, `TakesKnown`, `PlaysLevels`, `PlaysStages`,
-    `Believes`, `Guarantees`, `StopsEarly`, `ScoresAtLevel`
+    `Policy`, `Game`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`
+Types of what only some policies or games can do
+    `GrowsArms`, `ChoosesPoints`, `PlaysLevels`; `PlaysStages`, `Believes`, `Guarantees`,
+    `StopsEarly`; `ScoresAtLevel`
 """
 
 from sklearn_halving._gaussian_process import KernelFamily
@@ -52,14 +53,13 @@ from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._protocol import (
     Believes,
     ChoosesPoints,
+    Game,
     GrowsArms,
     Guarantees,
     PlaysLevels,
     PlaysStages,
     Policy,
     StopsEarly,
-    TakesKnown,
-    UsesTime,
 )
 from sklearn_halving.policies._races import (
     BernsteinRace,
@@ -94,7 +94,9 @@ from sklearn_halving.policies._upper_confidence import (
 )
 from sklearn_halving.policies._variance_halving import UniformAllocation, VarianceHalving
 from sklearn_halving.policies.bases._base_policy import BasePolicy
-from sklearn_halving.policies.bases._separate_games import SimplePolicy
+from sklearn_halving.policies.bases._index_policy import IndexPolicy
+from sklearn_halving.policies.bases._planned_policy import PlannedPolicy
+from sklearn_halving.policies.bases._simple_policy import SimplePolicy
 
 __all__ = ["DoublingHalving", "GridHalving", "GrowingHyperband", "Hyperband", "InfiniteHyperband"]
 __all__ += ["FiniteHorizonHalving", "InfiniteHorizonHalving", "SuccessiveHalving"]
@@ -108,4 +110,4 @@ __all__ += ["BernsteinRace", "BernsteinStopping", "ExponentialGapElimination", "
 __all__ += ["NO_ARM", "BasePolicy", "Policy", "Problem", "Pull", "Pulls"]
 __all__ += ["Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"]
 __all__ += ["Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"]
-__all__ += ["SimplePolicy", "StopsEarly", "TakesKnown", "UsesTime"]
+__all__ += ["Game", "IndexPolicy", "PlannedPolicy", "SimplePolicy", "StopsEarly"]

@@ -1,4 +1,4 @@
-"""Types of arrays, shapes and seeds."""
+"""Types of arrays and seeds."""
 
 from __future__ import annotations
 
@@ -8,5 +8,4 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-Shape = tuple[int, ...]
 Seed = np.random.SeedSequence | None

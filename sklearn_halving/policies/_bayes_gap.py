@@ -21,12 +21,12 @@ from sklearn_halving._gaussian_process import (
     fit_to_rewards,
     variances_of,
 )
-from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pull
-from sklearn_halving.policies.bases._base_policy import Tolerance
+from sklearn_halving.policies.bases._base_policy import BasePolicy, Tolerance, generator_of
 from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
-from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+from sklearn_halving.policies.bases._ranking import BrokenSplits
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
 Recommendation = Literal["largest_mean", "smallest_bound"]
@@ -108,7 +108,7 @@ def _check_beta(name: str, value: str | float, advice: str) -> None:
 
 
 @dataclass(frozen=True)
-class BayesGap(SeparateGames):
+class BayesGap(BasePolicy):
     r"""Choose the best of many correlated arms, with fewer pulls than arms if need be.
 
     The mean rewards of the arms have a joint Gaussian prior, so that a pull of one arm is
@@ -209,13 +209,12 @@ class BayesGap(SeparateGames):
     >>> x = np.linspace(0, 1, 200)
     >>> covariance = np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2)
     >>> policy = BayesGap(n_pulls=10, covariance=covariance, noise_variance=1e-2)
-    >>> state = policy.start(Problem(n_arms=200))
+    >>> game = policy.start(Problem(n_arms=200))
     >>> rng = np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     rewards = 0.9 - (x[pulls.arm] - x[140]) ** 2 + rng.normal(0, 0.01, len(pulls))
-    ...     policy.tell(state, pulls, rewards)
-    >>> bool(abs(policy.recommend(state) - 140) <= 10)
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, 0.9 - (x[pull.arm] - x[140]) ** 2 + rng.normal(0, 0.01))
+    >>> bool(abs(game.recommend() - 140) <= 10)
     True
     """
 
@@ -237,12 +236,9 @@ class BayesGap(SeparateGames):
         """Return the plan of a single round."""
         return open_plan(problem, self.n_pulls, window=self.pulls_in_flight)
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BayesGapGame:
-        return BayesGapGame(self, problem, rng)
-
-    def belief(self, state: SeparateState) -> Belief:
-        """Return what is known of the arms of a single problem, see `BayesGapGame.belief`."""
-        return cast(BayesGapGame, state.games[0]).belief()
+    def start(self, problem: Problem, seed: Seed = None) -> BayesGapGame:
+        """Return the game before the first pull."""
+        return BayesGapGame(self, problem, generator_of(seed))
 
 
 class BayesGapGame:
@@ -269,10 +265,8 @@ class BayesGapGame:
         """Arms and splits of the pulls in flight, oldest first."""
         self.lost: list[tuple[int, int]] = []
         """Arms and splits of failed pulls, as long as there is no reward."""
-        self.works: set[int] = set()
-        """The splits on which an arm has a reward."""
-        self.doubtful: dict[int, list[int]] = {}
-        """The arms that failed on each of the other splits. They may be pulled again."""
+        self.splits = BrokenSplits()
+        """The pulls on splits on which nothing works. Their arms may be pulled again."""
         self._ahead: ArmPosterior | None = None
 
     # Algorithm 1: a round is lines 1 to 4 in `ask`, and lines 5 and 6 in `tell`.
@@ -317,7 +311,7 @@ class BayesGapGame:
         """
         arm, _, split = pull  # line 5: observe the reward
         self.in_flight.pop((arm, split), None)
-        failed = self._failed(arm, split, reward)
+        failed = self.splits.take_in(arm, split, reward)
         if not (self.in_flight and isfinite(reward)) or failed:
             self._ahead = None
         if isfinite(reward):
@@ -337,7 +331,7 @@ class BayesGapGame:
                 self._learn(other, at, self.lowest)
             self.lost = []
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
         is_great, is_bad = self.infinite == np.inf, self.infinite == -np.inf
         if is_great.any():
@@ -422,7 +416,7 @@ class BayesGapGame:
     def _open(self, arm: int) -> Pull:
         """Return the next pull of an arm, on the first split that may work."""
         split, last = int(self.n_asked[arm]), (self.problem.max_repetitions or inf) - 1
-        while len(self.doubtful.get(split, ())) >= N_DOUBTS and split < last:
+        while len(self.splits.doubtful.get(split, ())) >= N_DOUBTS and split < last:
             split += 1
         self.n_asked[arm] = split + 1
         self.n_rounds += 1
@@ -437,7 +431,7 @@ class BayesGapGame:
         All failed pulls reduce the variances, so that the policy leaves a region in which all
         arms fail.
         """
-        doubtful = [(arm, split) for split, arms in self.doubtful.items() for arm in arms]
+        doubtful = [(arm, split) for split, arms in self.splits.doubtful.items() for arm in arms]
         pulls = [*self.lost, *doubtful, *self.in_flight]
         if not pulls:
             return self.model.posterior
@@ -446,14 +440,6 @@ class BayesGapGame:
             for arm, split in pulls:
                 self._ahead.update(arm, split, None)
         return self._ahead
-
-    def _failed(self, arm: int, split: int, reward: float) -> list[int]:
-        """Record whether a split works, and return the arms of which a failure is now certain."""
-        if reward == reward:
-            self.works.add(split)
-        else:
-            self.doubtful.setdefault(split, []).append(arm)
-        return self.doubtful.pop(split, []) if split in self.works else []
 
     def _learn(self, arm: int, split: int, reward: float) -> None:
         if self.model.learn(arm, split, reward):

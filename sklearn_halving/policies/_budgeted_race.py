@@ -12,11 +12,11 @@ from typing import ClassVar, cast
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
-from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, Pulls, ScoresAtLevel
+from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, ScoresAtLevel
+from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
-from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
 from sklearn_halving.policies.noise._standings import Standings
 
 SCREENED_PER_PROMOTION = 9
@@ -47,7 +47,7 @@ MAX_FAILED = 30
 
 
 @dataclass(frozen=True)
-class BudgetedRace(SeparateGames):
+class BudgetedRace(BasePolicy):
     """Race new arms against the best so far, in small loops, within a budget of pulls or of time.
 
     Each loop pulls a few new arms on one split. Between the loops, the arm with the largest mean,
@@ -96,13 +96,13 @@ class BudgetedRace(SeparateGames):
     >>> import numpy as np
     >>> from sklearn_halving.policies import BudgetedRace, Problem
     >>> policy = BudgetedRace(n_pulls=100)
-    >>> state = policy.start(Problem(n_arms=30, max_repetitions=5))
+    >>> game = policy.start(Problem(n_arms=30, max_repetitions=5))
     >>> rng = np.random.default_rng(0)
     >>> means = rng.permutation(30)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, rng.normal(means[pulls.arm]))
-    >>> int(means[policy.recommend(state)])
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, rng.normal(means[pull.arm]))
+    >>> int(means[game.recommend()])
     29
     """
 
@@ -139,35 +139,9 @@ class BudgetedRace(SeparateGames):
         is_exact, most = not problem.n_arms < self.n_pulls < n_all, min(self.n_pulls, n_all)
         return open_plan(problem, most, is_exact=is_exact, window=window, ranks_by="level")
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> RaceGame:
+    def start(self, problem: Problem, seed: Seed = None) -> RaceGame:
+        """Return the game before the first pull. The policy is deterministic; no seed is used."""
         return RaceGame(self, problem)
-
-    def record_time(
-        self, state: SeparateState, pull: Pull | None, seconds: float, left: float, n_workers: int
-    ) -> None:
-        """Take in the time of a pull before `tell`, and the time that is left."""
-        for game in state.games:
-            costs = cast(RaceGame, game).costs
-            if isinstance(costs, TimeCosts):
-                costs.record(pull, seconds, left, n_workers)
-
-    def tell_known(
-        self, state: SeparateState, pulls: Pulls, rewards: FloatArray, seconds: FloatArray
-    ) -> None:
-        """Take in rewards of the first arms before the first `ask`, if the budget is a time."""
-        cast(RaceGame, state.games[0]).tell_known(list(pulls.each()), rewards, seconds)
-
-    def arms_wanted(self, state: SeparateState) -> Sequence[range]:
-        """Return the groups of arms that were created so far, in the order of their creation."""
-        return cast(RaceGame, state.games[0]).loops
-
-    def scores(self, state: SeparateState) -> list[ScoresAtLevel]:
-        """Return what a sampler may know: the rewards at the screening level, and the means."""
-        return list(cast(RaceGame, state.games[0]).scores())
-
-    def ended_by(self, state: SeparateState) -> Sequence[str]:
-        """Return why the race ended before its budget was used up."""
-        return cast(RaceGame, state.games[0]).ended_by()
 
 
 class RaceGame:
@@ -230,12 +204,19 @@ class RaceGame:
             self._take_reward(arm, split, reward)
         if not isnan(reward):
             self.costs.close(pull, is_new=is_first and level == self.top)
-        if arm == self.baseline and is_first and arm in self.full:
-            self._queue.extend(self._lacking(arm, 3 * (self.costs.size // PULLS_PER_COMPARISON)))
         if level == self.low:
             self._close(arm)
         elif self.low and is_first and [*self.full] == [arm] and arm not in self.screened:
             self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
+
+    def record_time(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
+        """Take in the time of a pull before `tell`, and the time that is left."""
+        if isinstance(self.costs, TimeCosts):
+            self.costs.record(pull, seconds, left, n_workers)
+
+    def arms_wanted(self) -> list[range]:
+        """Return the groups of arms that were created so far, in the order of their creation."""
+        return self.loops
 
     def tell_known(self, pulls: list[Pull], rewards: FloatArray, seconds: FloatArray) -> None:
         """Take in rewards of earlier races, as if they had been a part of this one."""
@@ -260,7 +241,7 @@ class RaceGame:
         """Return the arms that failed."""
         return [*self.failed]
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the leader; before any full pull, the best arm at the screening level."""
         if self.standings.leader == NO_ARM:
             return next(iter(self._ranked(self.screened.keys() - self.failed)), NO_ARM)
@@ -361,6 +342,7 @@ class RaceGame:
             rules = (
                 self._first_arm,
                 self._planned,
+                self._comparison,
                 self._due_promotion,
                 self._late_promotion,
                 self._due_confirmation,
@@ -390,6 +372,13 @@ class RaceGame:
                 return pull
             self._close(pull.arm)
         return None
+
+    def _comparison(self) -> Pull | None:
+        """Return a pull of the baseline, which shows early how much the splits differ."""
+        if self.baseline not in self.full or self.baseline in self.failed:
+            return None
+        n_splits = 3 * (self._size // PULLS_PER_COMPARISON)
+        return self._first_open(self._lacking(self.baseline, n_splits))
 
     def _due_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if one is due."""
@@ -435,15 +424,14 @@ class RaceGame:
         """Return what can still be done when no loop of new arms fits into the budget."""
         if self.costs.price is None:
             return None
-        if (pull := self._closing_pull()) is not None or self._is_settled():
+        if (pull := self._first_open(self._closing())) is not None or self._is_settled():
             return pull
         pull = self._confirmation(self.n_splits)
         return pull or (self._promotion() if self.full else None)
 
-    def _closing_pull(self) -> Pull | None:
-        """Return the next pull of the end that is not in flight, and can end in time."""
-        pulls = (pull for pull in self._closing() if pull not in self.in_flight)
-        return next((pull for pull in pulls if self._can_end(pull)), None)
+    def _first_open(self, pulls: Iterable[Pull]) -> Pull | None:
+        """Return the first pull that is not in flight and can end in time."""
+        return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
 
     def _closing(self) -> list[Pull]:
         """Return what is kept for the end: the splits that the best arms lack.
@@ -459,14 +447,19 @@ class RaceGame:
         arms = standings.arms[order[n_missing <= max(n_left, 0)][: self._n_kept()]].tolist()
         return [pull for arm in arms for pull in self._lacking(arm, n_wanted)]
 
+    @property
+    def _size(self) -> float:
+        """The budget in full pulls, up to a number at which it no longer matters."""
+        return min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)
+
     def _n_wanted(self) -> int:
         """Return the number of splits of a complete arm."""
-        return int(min(self.costs.size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
+        return int(min(self._size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
 
     def _n_kept(self) -> int:
         """Return the number of arms that are completed at the end."""
         per_arm = PULLS_PER_SPLIT * min(self.n_splits, N_COMPLETE)
-        return int(min(self.n_finalists, 1 + self.costs.size // per_arm))
+        return int(min(self.n_finalists, 1 + self._size // per_arm))
 
     def _lacking(self, arm: int, n_splits: float) -> list[Pull]:
         """Return pulls of an arm up to a number of splits."""
@@ -559,7 +552,7 @@ class RaceGame:
 
     def _to_refit(self) -> float:
         """Return the cost of the refit of the arm that would be recommended now."""
-        arm = self.best() if self.costs.refit_cost else NO_ARM
+        arm = self.recommend() if self.costs.refit_cost else NO_ARM
         return 0.0 if arm == NO_ARM else self.costs.of_refit(arm)
 
     def _can_end(self, pull: Pull) -> bool:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, log, sqrt
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from sklearn_halving._checks import Share
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
-from sklearn_halving.policies._types import Pulls
-from sklearn_halving.policies.bases._base_policy import RewardRange, known_range
-from sklearn_halving.policies.bases._index_policy import IndexPolicy, IndexState
-from sklearn_halving.policies.bases._ranking import places, usable_or_first
-from sklearn_halving.policies.bases._separate_games import generators_of
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
+from sklearn_halving.policies._types import Pull
+from sklearn_halving.policies.bases._base_policy import RewardRange, generator_of, known_range
+from sklearn_halving.policies.bases._index_policy import IndexGame, IndexPolicy
+from sklearn_halving.policies.bases._ranking import usable_or_first
 
-Memory = tuple[FloatArray, list[np.random.Generator], list[tuple[IntArray, IntArray, FloatArray]]]
-"""The logarithms of the weights, of shape (n_problems, n_arms); a generator for each problem; and
-arms, repetitions and probabilities of the pulls in flight, each of shape (n_problems,)."""
+
+class Memory(NamedTuple):
+    """What EXP3 remembers.
+
+    Parameters
+    ----------
+    log_weight : ndarray of shape (n_arms,)
+        The logarithms of the weights.
+    rng : numpy.random.Generator
+    in_flight : dict
+        The probabilities of the pulls in flight, by arm and repetition.
+    """
+
+    log_weight: FloatArray
+    rng: np.random.Generator
+    in_flight: dict[tuple[int, int], float]
 
 
 @dataclass(frozen=True)
@@ -69,37 +81,27 @@ class EXP3(IndexPolicy):
             return 1.0
         return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * self.n_pulls)))
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> Memory:
-        return np.zeros(state.n_asked.shape), generators_of(seed, state.batch_shape), []
+    def first_memory(self, arms: IndexGame, seed: Seed) -> Memory:
+        return Memory(np.zeros(arms.n_arms), generator_of(seed), {})
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        """Draw an arm for each row, and record its probability."""
-        log_weight, generators, in_flight = state.memory
-        gamma = self._gamma(state.problem.n_arms)
-        log_weight = np.where(usable, log_weight, -np.inf)
-        weight = np.exp(log_weight - log_weight.max(axis=1)[:, np.newaxis])
-        share = (1 - gamma) * weight
-        share /= weight.sum(axis=1, keepdims=True)
-        share += gamma / usable.sum(axis=1)[:, np.newaxis] * usable
-        reached = np.cumsum(share, axis=1).T
-        limit = np.array([rng.random() for rng in generators]) * reached[-1]
-        arm = np.minimum((reached <= limit).sum(axis=0), state.problem.n_arms - 1)
-        arm = usable_or_first(arm, usable)
-        place = places(share, arm)
-        in_flight.append((arm, state.n_asked.take(place), share.take(place)))
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        """Draw an arm, and record its probability."""
+        memory, gamma = arms.memory, self._gamma(arms.n_arms)
+        log_weight = np.where(usable, memory.log_weight, -np.inf)
+        weight = np.exp(log_weight - log_weight.max())
+        share = (1 - gamma) * weight / weight.sum()  # 1. p_i
+        share += gamma / usable.sum() * usable
+        reached = np.cumsum(share)
+        limit = memory.rng.random() * reached[-1]  # 2. draw an arm
+        arm = usable_or_first(min(int((reached <= limit).sum()), arms.n_arms - 1), usable)
+        memory.in_flight[arm, arms.n_asked.item(arm)] = share.item(arm)
         return arm
 
-    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        log_weight, _, in_flight = state.memory
-        low = (known_range(self, state.problem) or (0.0, 1.0))[0]
-        x = np.clip((rewards - low) / state.width, 0.0, 1.0)
-        probability = np.ones(len(row))  # with which the pull of each row was drawn
-        for i, (arm, repetition, share) in enumerate(in_flight):
-            same = (arm[row] == pulled.arm) & (repetition[row] == pulled.repetition)
-            probability = np.where(same, share[row], probability)
-            if same.all():
-                del in_flight[i]
-                break
-        n_arms = state.problem.n_arms
-        gain = self._gamma(n_arms) * np.where(np.isnan(x), 0.0, x) / (probability * n_arms)
-        log_weight.reshape(-1)[row * n_arms + pulled.arm] += gain
+    def learn(self, arms: IndexGame, pull: Pull, reward: float) -> None:
+        """Update the weight of the arm, unless the pull failed."""
+        probability = arms.memory.in_flight.pop((pull.arm, pull.repetition))
+        if reward == reward:  # 3. and 4. the reward between 0 and 1, divided by p_i
+            low = (known_range(self, arms.problem) or (0.0, 1.0))[0]
+            x = min(max((reward - low) / arms.width, 0.0), 1.0)
+            gain = self._gamma(arms.n_arms) * x / (probability * arms.n_arms)
+            arms.memory.log_weight[pull.arm] += gain

@@ -8,6 +8,7 @@ estimates the hardness of the problem, as BayesGap does, and needs no constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, log
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -21,38 +22,31 @@ from sklearn_halving.policies.bases._base_policy import (
     RewardRange,
     Tolerance,
 )
-from sklearn_halving.policies.bases._gap_rows import GapChoice, choose_by_gap
-from sklearn_halving.policies.bases._index_policy import (
-    ConfidentIndexPolicy,
-    IndexPolicy,
-    IndexState,
-)
-from sklearn_halving.policies.bases._ranking import best_known, gap_to_others, usable_or_first
+from sklearn_halving.policies.bases._gap_rule import GapChoice, choose_by_gap, gap_to_others
+from sklearn_halving.policies.bases._index_policy import ConfidentGame, IndexGame, IndexPolicy
+from sklearn_halving.policies.bases._ranking import best_known, usable_or_first
 
 
-def estimated_gaps(state: IndexState) -> FloatArray:
+def estimated_gaps(arms: IndexGame) -> FloatArray:
     """Return ``|best mean of the other arms - mean|``; infinite if an arm has no mean."""
-    mean = state.mean
-    known = np.where(np.isnan(mean), -np.inf, mean)
+    known = np.where(np.isnan(arms.mean), -np.inf, arms.mean)
     return np.abs(gap_to_others(known, known))
 
 
-def bernstein_radius(
-    state: IndexState, a: FloatArray | float, n: FloatArray, variance: FloatArray
-) -> FloatArray:
+def bernstein_radius(arms: IndexGame, a: float, n: FloatArray) -> FloatArray:
     """Return ``sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where N is at least 2."""
-    radius: FloatArray = np.sqrt(2 * a * variance / n)
-    return radius + 7 * a * state.width / (3 * (n - 1))
+    radius: FloatArray = np.sqrt(2 * a * arms.variance / n)
+    return radius + 7 * a * arms.width / (3 * (n - 1))
 
 
-def bernstein_hardness(state: IndexState, variance: FloatArray, gap: FloatArray) -> FloatArray:
+def bernstein_hardness(arms: IndexGame, gap: FloatArray) -> FloatArray:
     """Return ``((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2`` of each arm.
 
     s is a lower bound of the standard deviation, ``max(sqrt(variance) - b sqrt(2 / (N - 1)), 0)``.
     """
-    shortfall = state.width * np.sqrt(2 / (state.n_pulls - 1.0))
-    deviation = np.maximum(np.sqrt(variance) - shortfall, 0.0)
-    root = deviation + np.sqrt(deviation**2 + 16 / 3 * state.width * gap)
+    shortfall = arms.width * np.sqrt(2 / (arms.n_known - 1.0))
+    deviation = np.maximum(np.sqrt(arms.variance) - shortfall, 0.0)
+    root = deviation + np.sqrt(deviation**2 + 16 / 3 * arms.width * gap)
     hardness: FloatArray = (root / gap) ** 2
     return hardness
 
@@ -83,13 +77,13 @@ class GapE(IndexPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import GapE, Problem
     >>> policy = GapE(n_pulls=12, a=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     counts[pulls.arm] += 1
-    ...     policy.tell(state, pulls, np.array([0.1, 0.6, 0.7])[pulls.arm])
-    >>> counts, int(policy.recommend(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.6, 0.7][pull.arm])
+    >>> counts, game.recommend()
     (array([1, 6, 5]), 2)
     """
 
@@ -97,8 +91,8 @@ class GapE(IndexPolicy):
     a: Exploration
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        return state.width * np.sqrt(self.a / state.n) - estimated_gaps(state)
+    def index(self, arms: IndexGame) -> FloatArray:
+        return arms.width * np.sqrt(self.a / arms.n) - estimated_gaps(arms)
 
 
 @dataclass(frozen=True)
@@ -138,10 +132,8 @@ class GapEV(IndexPolicy):
     a: Exploration
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        variance = state.statistics.variance()
-        radius = bernstein_radius(state, self.a, state.n, variance)
-        return radius - estimated_gaps(state)
+    def index(self, arms: IndexGame) -> FloatArray:
+        return bernstein_radius(arms, self.a, arms.n) - estimated_gaps(arms)
 
 
 @dataclass(frozen=True)
@@ -183,14 +175,13 @@ class AdaptiveGapEV(IndexPolicy):
     eta: NotNegative = 8 / 9
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        gap, variance = estimated_gaps(state), state.statistics.variance()
-        large_gap = gap + state.width * np.sqrt(0.5 / state.n_pulls)
-        has_gap = np.isfinite(gap) & (state.n_pulls >= self.n_first)
-        each = np.where(has_gap, bernstein_hardness(state, variance, large_gap), 0.0)
-        hardness = np.maximum(each.sum(axis=1, keepdims=True), 1e-300)
-        a = self.eta * max(self.n_pulls - 2 * state.problem.n_arms, 0) / hardness
-        return bernstein_radius(state, a, state.n, variance) - gap
+    def index(self, arms: IndexGame) -> FloatArray:
+        gap = estimated_gaps(arms)
+        large_gap = gap + arms.width * np.sqrt(0.5 / arms.n_known)
+        has_gap = np.isfinite(gap) & (arms.n_known >= self.n_first)
+        hardness = np.where(has_gap, bernstein_hardness(arms, large_gap), 0.0).sum()
+        n_left = max(self.n_pulls - 2 * arms.n_arms, 0)
+        return bernstein_radius(arms, self.eta * n_left / max(hardness, 1e-300), arms.n) - gap
 
 
 Bounds = Literal["hoeffding", "bernstein"]
@@ -206,23 +197,23 @@ class _UGap(IndexPolicy):
         """Number of pulls that an arm needs before it has an interval."""
         return 2 if self.bounds == "bernstein" else 1
 
-    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray | float:
+    def exploration(self, arms: IndexGame) -> float:
         """Return the exploration parameter a of this round."""
         raise NotImplementedError
 
-    def _select_arm(self, state: IndexState, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
+    def select_arm(self, arms: IndexGame, n_pulls: IntArray, usable: BoolArray) -> GapChoice:
         """Play one round among the arms that have a mean; ``NO_ARM`` if no arm is usable."""
-        mean, n = state.mean, n_pulls.astype(np.float64)
-        a = self._exploration(state, mean)
-        radius = state.width * np.sqrt(a / n)  # beta_k in the paper
+        a, n = self.exploration(arms), n_pulls.astype(np.float64)
+        radius = arms.width * np.sqrt(a / n)  # beta_k in the paper
         if self.bounds == "bernstein":
-            radius = bernstein_radius(state, a, n, state.statistics.variance())
-        choice = choose_by_gap(mean, radius, ~np.isnan(mean), usable)
+            radius = bernstein_radius(arms, a, n)
+        # The bounds B_k, the leader J and its rival u of SELECT-ARM, and the wider of the two
+        choice = choose_by_gap(arms.mean, radius, ~np.isnan(arms.mean), usable)
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        return self._select_arm(state, state.n_asked, usable).arm
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        return self.select_arm(arms, arms.n_asked, usable).arm
 
 
 @dataclass(frozen=True)
@@ -269,27 +260,26 @@ class UGapEb(_UGap):
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> tuple[IntArray, FloatArray]:
-        # The leader with the smallest regret bound so far, and this bound, in each problem.
-        return np.full(len(state.rows), NO_ARM), np.full(len(state.rows), np.inf)
+    def first_memory(self, arms: IndexGame, seed: Seed) -> tuple[int, float]:
+        return NO_ARM, inf  # the leader with the smallest regret bound so far, and this bound
 
-    def _exploration(self, state: IndexState, mean: FloatArray) -> float:
+    def exploration(self, arms: IndexGame) -> float:
         return self.a
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        choice, (best, bound) = self._select_arm(state, state.n_asked, usable), state.memory
-        is_better = has_first & ~(choice.bound >= bound)
-        best[is_better], bound[is_better] = choice.leader[is_better], choice.bound[is_better]
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        choice = self.select_arm(arms, arms.n_asked, usable)
+        if arms.all_have_first() and not choice.bound >= arms.memory[1]:
+            arms.memory = choice.leader, choice.bound
         return choice.arm
 
-    def _recommended(self, state: IndexState) -> IntArray:
-        best, _ = state.memory
-        stands = (best != NO_ARM) & state.alive[state.rows, best]
-        return np.where(stands, best, best_known(state.alive, state.mean))
+    def recommended(self, arms: IndexGame) -> int:
+        best, _ = arms.memory
+        stands = best != NO_ARM and arms.alive[best]
+        return best if stands else best_known(arms.alive, arms.mean)
 
 
 @dataclass(frozen=True)
-class UGapEc(_UGap, ConfidentIndexPolicy):
+class UGapEc(_UGap):
     """Unified gap-based exploration until an arm is known to be within epsilon of the best.
 
     The policy pulls as `UGapEb` does, with ``a = c log(4 K t^3 / delta)`` before pull t + 1. It
@@ -326,34 +316,33 @@ class UGapEc(_UGap, ConfidentIndexPolicy):
     (0.0, 499)
     """
 
+    budget = "max_pulls"
+    game = ConfidentGame
+
     epsilon: Tolerance
     delta: Confidence = 0.05
     bounds: Bounds = "hoeffding"
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray:
-        t = np.maximum(state.n_pulls_in_all, 1)[:, np.newaxis].astype(np.float64)
-        c = 1.0 if self.bounds == "bernstein" else 0.5
-        return c * np.log(4 * state.problem.n_arms * t**3 / self.delta)
+    def exploration(self, arms: IndexGame) -> float:
+        t, c = max(arms.n_told, 1), 1.0 if self.bounds == "bernstein" else 0.5
+        return c * log(4 * arms.n_arms * float(t) ** 3 / self.delta)
 
-    def _is_decided(self, state: IndexState) -> BoolArray:
-        state.memory = self._select_arm(state, state.n_pulls, state.can_be_pulled())
-        return state.memory.bound < self.epsilon
+    def is_decided(self, arms: IndexGame) -> bool:
+        arms.memory = self.select_arm(arms, arms.n_known, arms.can_be_pulled())
+        return bool(arms.memory.bound < self.epsilon)
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        choice: GapChoice | None = state.memory
-        if choice is None or state.is_waiting().any():
-            choice = self._select_arm(state, state.n_asked, usable)
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        choice: GapChoice | None = arms.memory
+        if choice is None or arms.n_told < arms.n_asked_in_all:  # pulls in flight narrow bounds
+            choice = self.select_arm(arms, arms.n_asked, usable)
         return choice.arm
 
-    def _recommended(self, state: IndexState) -> IntArray:
-        best = best_known(state.alive, state.mean)
-        choice: GapChoice | None = state.memory
-        if choice is None:  # no reward so far
-            return best
-        stands = state.is_decided & state.alive[state.rows, choice.leader]
-        return np.where(stands, choice.leader, best)
+    def recommended(self, arms: IndexGame) -> int:
+        choice: GapChoice | None = arms.memory
+        stands = choice is not None and arms.is_decided and arms.alive[choice.leader]
+        return choice.leader if stands and choice else best_known(arms.alive, arms.mean)
 
 
 @dataclass(frozen=True)
@@ -401,19 +390,16 @@ class AdaptiveUGapEb(_UGap):
     bounds: Bounds = "hoeffding"
     reward_range: RewardRange | None = None
 
-    def _exploration(self, state: IndexState, mean: FloatArray) -> FloatArray:
-        """Return a in each problem, shape ``(n_problems, 1)``."""
-        b, is_known = state.width, np.isfinite(mean) & (state.n_pulls >= self.n_first)
-        radius = b * np.sqrt(0.5 / state.n_pulls.astype(np.float64))
-        upper = np.where(is_known, mean + radius, -np.inf)
+    def exploration(self, arms: IndexGame) -> float:
+        b, is_known = arms.width, np.isfinite(arms.mean) & (arms.n_known >= self.n_first)
+        radius = b * np.sqrt(0.5 / arms.n_known)
+        upper = np.where(is_known, arms.mean + radius, -np.inf)
         # The gap of an arm that is far ahead is negative.
-        gap = np.abs(gap_to_others(upper, mean - radius))
+        gap = np.abs(gap_to_others(upper, arms.mean - radius))
         half = np.maximum((gap + self.epsilon) / 2, max(self.epsilon, 1e-12 * b))
+        hardness = (b / half) ** 2
         if self.bounds == "bernstein":
-            hardness = bernstein_hardness(state, state.statistics.variance(), half)
-        else:
-            hardness = (b / half) ** 2
-        has_gap = is_known & np.isfinite(gap)
-        total = np.where(has_gap, hardness, 0.0).sum(axis=1, keepdims=True)
-        n_left = max(self.n_pulls - self.n_first * state.problem.n_arms, 0)
-        return n_left / (4 * np.where(total > 0, total, 1.0))
+            hardness = bernstein_hardness(arms, half)
+        total = float(np.where(is_known & np.isfinite(gap), hardness, 0.0).sum())
+        n_left = max(self.n_pulls - self.n_first * arms.n_arms, 0)
+        return n_left / (4 * (total if total > 0 else 1.0))

@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, isnan, log, log2, sqrt
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sklearn_halving._checks import Count, Positive, between, refuse_unless
-from sklearn_halving.policies._arrays import FloatArray
+from sklearn_halving.policies._arrays import FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._base_policy import RewardRange, known_range, reward_width
-from sklearn_halving.policies.bases._separate_games import SeparateGames, SeparateState
+from sklearn_halving.policies.bases._base_policy import (
+    BasePolicy,
+    RewardRange,
+    known_range,
+    reward_width,
+)
 
 
 @dataclass(frozen=True)
-class HOO(SeparateGames):
+class HOO(BasePolicy):
     """Search a cube by a binary tree of cells, for continuous spaces.
 
     A cell at depth h with T pulls has the upper bound
@@ -34,8 +38,8 @@ class HOO(SeparateGames):
     independent of the number of dimensions. If the mean reward is flatter, as at a smooth maximum
     with the default rho, the regret decreases more slowly, in particular in many dimensions.
 
-    The arms are the points, numbered in the order in which they are created. `points` returns
-    their coordinates. All other policies choose among given arms.
+    The arms are the points, numbered in the order in which they are created. ``points`` of the
+    game has their coordinates. All other policies choose among given arms.
 
     Parameters
     ----------
@@ -86,12 +90,11 @@ class HOO(SeparateGames):
     >>> import numpy as np
     >>> from sklearn_halving.policies import HOO, Problem
     >>> policy = HOO(n_pulls=60, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=policy.n_points))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     x = policy.points(state)[pulls.arm, 0]
-    ...     policy.tell(state, pulls, 1 - np.abs(x - 0.3))
-    >>> float(policy.points(state)[policy.recommend(state), 0])
+    >>> game = policy.start(Problem(n_arms=policy.n_points))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, 1 - abs(game.points[pull.arm, 0] - 0.3))
+    >>> float(game.points[game.recommend(), 0])
     0.3125
     """
 
@@ -130,23 +133,8 @@ class HOO(SeparateGames):
         points, known = replace(problem, n_arms=self.n_points), known_range(self, problem)
         return open_plan(points, self.n_pulls, reward_range=known)
 
-    def points(self, state: SeparateState) -> FloatArray:
-        """Return the arms as points of the unit cube.
-
-        Parameters
-        ----------
-        state : object
-            The state that `start` returned.
-
-        Returns
-        -------
-        points : ndarray of shape (*batch, n_points, n_dimensions)
-            NaN for arms that do not exist yet.
-        """
-        points = np.array([game.points for game in cast(list[CellTree], state.games)])
-        return points.reshape(*state.batch_shape, self.n_points, self.n_dimensions)
-
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> CellTree:
+    def start(self, problem: Problem, seed: Seed = None) -> CellTree:
+        """Return the game before the first pull. The policy is deterministic; no seed is used."""
         width = reward_width(self, problem)
         rule = f"be the maximum number of points, policy.n_points={self.n_points}"
         refuse_unless(problem.n_arms == self.n_points, "n_arms", rule, problem.n_arms)
@@ -204,6 +192,11 @@ class CellTree:
 
     A cell is pulled once, when it is created. Only the cells at the maximum depth, which have no
     halves, are pulled repeatedly.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_dimensions)
+        The arms as points of the unit cube; NaN for arms that do not exist yet.
     """
 
     def __init__(self, policy: HOO, problem: Problem, width: float) -> None:
@@ -288,7 +281,7 @@ class CellTree:
         """Return the points that have failed."""
         return [cell.arm for cell in self.cells if cell.has_failed]
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the point reached by descending to the half with more good rewards."""
         cell = self.root
         while good := [half for half in cell.halves if half.n_good > 0]:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving._checks import Count, CountOrZero, refuse_unless
+from sklearn_halving.policies._arrays import Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame, Select
 from sklearn_halving.policies._types import NO_ARM, Problem
@@ -247,14 +248,15 @@ class InfiniteHyperband(BracketPolicy):
                 brackets.append(Bracket(n_halvings, rungs, k))
         return brackets
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
+        """Return the game before the first pull."""
         return GameOfRounds(self, problem)
 
 
 class GameOfRounds(BracketsGame):
     """The brackets of rounds, of which the last one counts."""
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the best winner of the last complete round in which an arm has not failed."""
         unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
         winners = [

@@ -1,41 +1,77 @@
-"""The protocol of a policy, and small protocols for what only some policies can do."""
+"""The protocols of a policy and its game, and small ones for what only some of them can do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+import numpy as np
+
+from sklearn_halving.policies._arrays import BoolArray, Seed
 from sklearn_halving.policies._plan import Plan
-from sklearn_halving.policies._types import Belief, Problem, Pull, Pulls, ScoresAtLevel
+from sklearn_halving.policies._types import Belief, Problem, Pull
+
+
+@runtime_checkable
+class Game(Protocol):
+    """One problem in play. Larger rewards are better, and NaN is worse than every number.
+
+    A game whose `ask` returns `Pulls` also has the method ``tell_all(pulls, rewards)``, with which
+    simulations tell arrays at once.
+
+    Examples
+    --------
+    All policies are played in the same way:
+
+    >>> from sklearn_halving.policies import Problem, SuccessiveRejects
+    >>> game = SuccessiveRejects(n_pulls=20).start(Problem(n_arms=4))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=8):
+    ...         game.tell(pull, reward=-abs(pull.arm - 2.0))
+    >>> game.recommend()
+    2
+    """
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is no pull left, neither in flight nor to be requested."""
+
+    def ask(self, max_pulls: int) -> Sequence[Pull]:
+        """Return at most ``max_pulls`` pulls; none if the game has to wait for rewards."""
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+
+    def out(self) -> Sequence[int] | BoolArray:
+        """Return the arms that cannot be pulled any more, or which of all arms they are."""
+
+    def recommend(self) -> int:
+        """Return the arm to choose; ``NO_ARM`` if none has a reward."""
+
+
+def alive_arms(game: Game, n_arms: int) -> BoolArray:
+    """Return which arms may still be pulled, shape ``(n_arms,)``."""
+    alive = np.ones(n_arms, dtype=bool)
+    alive[game.out()] = False
+    return alive
 
 
 @runtime_checkable
 class Policy(Protocol):
     """The protocol of a policy, which decides the next pulls.
 
-    A policy is a frozen dataclass of parameters. Everything that changes is in the state that
-    `start` creates and the other methods receive. Larger rewards are better, and NaN is worse
-    than every number. All members of this protocol are required. `BasePolicy` has a `plan`.
+    A policy is a frozen dataclass of parameters. Everything that changes is in the `Game` that
+    `start` creates. All members of this protocol are required. `BasePolicy` has a `plan`.
 
-    What only some policies can do is in protocols of its own: `GrowsArms`, `ChoosesPoints`,
-    `UsesTime`, `TakesKnown`, `PlaysLevels`, `PlaysStages`, `Believes`, `Guarantees` and
-    `StopsEarly`. A class that has their methods need not inherit from them.
+    What only some policies can do is in protocols of its own: `PlaysLevels`, `GrowsArms` and
+    `ChoosesPoints` of the policy, and `PlaysStages`, `Believes`, `Guarantees` and `StopsEarly` of
+    the game. A class that has their members need not inherit from them.
 
     Examples
     --------
-    All policies are used in the same way:
-
-    >>> from sklearn_halving.policies import Policy, Problem, SuccessiveRejects
-    >>> policy = SuccessiveRejects(n_pulls=20)
-    >>> isinstance(policy, Policy)
+    >>> from sklearn_halving.policies import Policy, SuccessiveRejects
+    >>> isinstance(SuccessiveRejects(n_pulls=20), Policy)
     True
-    >>> state = policy.start(Problem(n_arms=4))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=8)
-    ...     policy.tell(state, pulls, rewards=-abs(pulls.arm - 2.0))
-    >>> int(policy.recommend(state))
-    2
     """
 
     order_free: ClassVar[bool]
@@ -48,106 +84,8 @@ class Policy(Protocol):
         levels and ``n_available``.
         """
 
-    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> Any:
-        """Return the state before the first pull."""
-
-    def ask(self, state: Any, max_pulls: int) -> Pulls:
-        """Return at most ``max_pulls`` pulls; none if the policy has to wait for rewards."""
-
-    def tell(self, state: Any, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with the rewards of pulls, shape ``(*batch, n)``."""
-
-    def is_finished(self, state: Any) -> bool:
-        """Return whether all problems of the batch are finished."""
-
-    def is_alive(self, state: Any) -> BoolArray:
-        """Return which arms may still be pulled, shape ``(*batch, n_arms)``."""
-
-    def recommend(self, state: Any) -> IntArray:
-        """Return the arm to choose, shape ``batch``; ``NO_ARM`` if none has a reward."""
-
-
-@runtime_checkable
-class GrowsArms(Protocol):
-    """A policy whose arms are created during the play, from the scores so far.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import BudgetedRace, GrowsArms, SuccessiveRejects
-    >>> isinstance(BudgetedRace(10), GrowsArms), isinstance(SuccessiveRejects(10), GrowsArms)
-    (True, False)
-    """
-
-    def arms_wanted(self, state: Any) -> Sequence[range]:
-        """Return the groups of arms that the policy has asked for, in the order of creation."""
-
-    def scores(self, state: Any) -> Sequence[ScoresAtLevel]:
-        """Return what a sampler may know of a single problem."""
-
-
-@runtime_checkable
-class ChoosesPoints(Protocol):
-    """A policy that creates its arms as points of the unit cube. It plans how many.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import HOO, ChoosesPoints, UCB1
-    >>> isinstance(HOO(60), ChoosesPoints), isinstance(UCB1(60), ChoosesPoints)
-    (True, False)
-    """
-
-    n_dimensions: int
-    """Number of dimensions of the cube."""
-
-    def points(self, state: Any) -> FloatArray:
-        """Return the points of the arms, shape ``(*batch, n_arms, n_dimensions)``.
-
-        Arms that do not exist yet are NaN.
-        """
-
-
-@runtime_checkable
-class UsesTime(Protocol):
-    """A policy that plans by the measured times of its pulls.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import BudgetedRace
-    >>> BudgetedRace().uses_time, BudgetedRace(n_pulls=10).uses_time
-    (True, False)
-    """
-
-    @property
-    def uses_time(self) -> bool:
-        """Whether the budget is a time. Pulls are then told in the order in which they return."""
-
-    def record_time(
-        self, state: Any, pull: Pull | None, seconds: float, left: float, n_workers: int
-    ) -> None:
-        """Take in the seconds of a pull before it is told, and those of the budget that are left.
-
-        With None in place of a pull, only the time that is left has changed.
-        """
-
-
-@runtime_checkable
-class TakesKnown(Protocol):
-    """A policy that can start from rewards of earlier searches.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import BudgetedRace, TakesKnown, UCB1
-    >>> isinstance(BudgetedRace(), TakesKnown), isinstance(UCB1(60), TakesKnown)
-    (True, False)
-    """
-
-    def tell_known(
-        self, state: Any, pulls: Pulls, rewards: FloatArray, seconds: FloatArray
-    ) -> None:
-        """Take in, before the first `ask`, rewards of the first arms and the times of their pulls.
-
-        They are no part of the budget.
-        """
+    def start(self, problem: Problem, seed: Seed = None) -> Any:
+        """Return the game before the first pull."""
 
 
 @runtime_checkable
@@ -171,60 +109,107 @@ class PlaysLevels(Protocol):
 
 
 @runtime_checkable
-class PlaysStages(Protocol):
-    """A policy that decides between stages which arms stay in play.
+class GrowsArms(Protocol):
+    """A policy whose arms are created during the play, from the scores so far.
+
+    Its game has two more methods. ``arms_wanted()`` returns the groups of arms that it has asked
+    for, as ranges in the order of creation. ``scores()`` returns what a sampler may know, as
+    `ScoresAtLevel`.
+
+    If the policy uses time, there are two further methods. ``record_time(pull, seconds, left,
+    n_workers)`` takes in the seconds of a pull before it is told, and those of the budget that are
+    left; with None in place of a pull, only the time that is left has changed. ``tell_known(pulls,
+    rewards, seconds)`` takes in, before the first `ask`, rewards of the first arms from earlier
+    searches, and the times of their pulls. They are no part of the budget.
 
     Examples
     --------
-    >>> from sklearn_halving.policies import PlaysStages, SuccessiveRejects, UCB1
-    >>> isinstance(SuccessiveRejects(60), PlaysStages), isinstance(UCB1(60), PlaysStages)
+    >>> from sklearn_halving.policies import BudgetedRace, GrowsArms, SuccessiveRejects
+    >>> isinstance(BudgetedRace(10), GrowsArms), isinstance(SuccessiveRejects(10), GrowsArms)
+    (True, False)
+    >>> BudgetedRace().uses_time, BudgetedRace(n_pulls=10).uses_time
     (True, False)
     """
 
-    def stage(self, state: Any, pull: Pull) -> int:
-        """Return the stage of a pull that has just returned, before it is told."""
+    @property
+    def uses_time(self) -> bool:
+        """Whether the budget is a time. Pulls are then told in the order in which they return."""
+
+
+@runtime_checkable
+class ChoosesPoints(Protocol):
+    """A policy that creates its arms as points of the unit cube. It plans how many.
+
+    The attribute ``points`` of its game has the coordinates, shape ``(n_arms, n_dimensions)``.
+    Arms that do not exist yet are NaN.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import HOO, ChoosesPoints, UCB1
+    >>> isinstance(HOO(60), ChoosesPoints), isinstance(UCB1(60), ChoosesPoints)
+    (True, False)
+    """
+
+    n_dimensions: int
+    """Number of dimensions of the cube."""
+
+
+@runtime_checkable
+class PlaysStages(Protocol):
+    """A game that decides between stages which arms stay in play.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import PlaysStages, Problem, SuccessiveRejects
+    >>> game = SuccessiveRejects(60).start(Problem(n_arms=4))
+    >>> isinstance(game, PlaysStages), game.stage
+    (True, 0)
+    """
+
+    stage: int
+    """The stage of the pulls that are not told yet, counted from 0."""
 
 
 @runtime_checkable
 class Believes(Protocol):
-    """A policy with a model of its arms.
+    """A game with a model of its arms.
 
     Examples
     --------
-    >>> from sklearn_halving.policies import BayesGap, Believes, UCB1
-    >>> isinstance(BayesGap(60), Believes), isinstance(UCB1(60), Believes)
-    (True, False)
+    >>> from sklearn_halving.policies import BayesGap, Believes, Problem
+    >>> isinstance(BayesGap(60).start(Problem(n_arms=4)), Believes)
+    True
     """
 
-    def belief(self, state: Any) -> Belief:
-        """Return what the policy believes about the arms of one problem."""
+    def belief(self) -> Belief:
+        """Return what is believed about the arms."""
 
 
 @runtime_checkable
 class Guarantees(Protocol):
-    """A policy that stops when the best arm is known with a given confidence.
+    """A game that ends when the best arm is known with a given confidence.
 
     Examples
     --------
-    >>> from sklearn_halving.policies import LUCB, UCB1, Guarantees
-    >>> isinstance(LUCB(), Guarantees), isinstance(UCB1(60), Guarantees)
-    (True, False)
+    >>> from sklearn_halving.policies import LUCB, Guarantees, Problem
+    >>> isinstance(LUCB(reward_range=(0, 1)).start(Problem(n_arms=4)), Guarantees)
+    True
     """
 
-    def is_confident(self, state: Any) -> BoolArray:
-        """Return whether the guarantee holds, shape ``batch``."""
+    def is_confident(self) -> bool:
+        """Return whether the guarantee holds."""
 
 
 @runtime_checkable
 class StopsEarly(Protocol):
-    """A policy that may end before its plan is complete, and says why.
+    """A game that may end before its plan is complete, and says why.
 
     Examples
     --------
-    >>> from sklearn_halving.policies import StopsEarly, UCB1, VarianceHalving
-    >>> isinstance(VarianceHalving(60), StopsEarly), isinstance(UCB1(60), StopsEarly)
-    (True, False)
+    >>> from sklearn_halving.policies import Problem, StopsEarly, VarianceHalving
+    >>> isinstance(VarianceHalving(60).start(Problem(n_arms=4)), StopsEarly)
+    True
     """
 
-    def ended_by(self, state: Any) -> Sequence[str]:
+    def ended_by(self) -> Sequence[str]:
         """Return the rules of which one ended the play early, such as ``["tolerance=0.1"]``."""

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, inf, log
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
 from sklearn_halving._checks import Count, Positive, between, check_between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Plan, Round
-from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import (
     Confidence,
     RewardRange,
@@ -31,9 +31,9 @@ from sklearn_halving.policies.bases._base_policy import (
     known_range,
     reward_width,
 )
-from sklearn_halving.policies.bases._planned_pulls import (
+from sklearn_halving.policies.bases._planned_policy import (
+    PlannedGame,
     PlannedPolicy,
-    PlannedState,
     halving_widths,
 )
 from sklearn_halving.policies.bases._ranking import best_known, keep_best, largest_usable
@@ -42,83 +42,87 @@ from sklearn_halving.policies.bases._ranking import best_known, keep_best, large
 class RangedPolicy(PlannedPolicy):
     """Base class of policies whose guarantee holds for rewards in a known range."""
 
+    max_pulls: int | None = None
     reward_range: RewardRange | None
 
     def plan(self, problem: Problem) -> Plan:
         """Return the planned rounds, with the range of rewards."""
         return replace(super().plan(problem), reward_range=known_range(self, problem))
 
-    def tell(self, state: PlannedState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, and note which arms had one outside of the range."""
-        known = known_range(self, state.problem)
-        outside = is_outside(known, np.asarray(rewards)) & (pulls.arm != NO_ARM)
-        problem, column = np.nonzero(outside.reshape(len(state.alive), -1))
-        state.is_outside[problem, pulls.arm.reshape(len(state.alive), -1)[problem, column]] = True
-        super().tell(state, pulls, rewards)
+    def most_pulls(self, problem: Problem) -> int | None:
+        """Return the maximum number of pulls; None if there is none."""
+        return self.max_pulls
+
+    def check_rewards(self, game: PlannedGame, arm: IntArray, rewards: FloatArray) -> None:
+        """Note which arms have a reward outside of the range."""
+        game.is_outside[arm[is_outside(known_range(self, game.problem), rewards)]] = True
+
+
+class LastArmGame(PlannedGame):
+    """A game in which arms are dropped until one is left."""
+
+    def is_confident(self) -> bool:
+        """Return whether only one arm is left, so that the guarantee holds.
+
+        False if several arms are left, for example because ``max_pulls`` was reached, or if a
+        reward was outside of ``reward_range``. Failed arms are ignored.
+        """
+        is_decided = self.alive.sum() == 1 or self.n_arms == 1
+        return bool(is_decided and not self.is_outside.any())
 
 
 class LastArmPolicy(RangedPolicy):
     """Base class of policies that drop arms until one is left."""
 
-    def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return whether only one arm is left, so that the guarantee holds; shape ``batch``.
-
-        False if several arms are left, for example because ``max_pulls`` was reached, or if a
-        reward was outside of ``reward_range``. Failed arms are ignored.
-        """
-        is_decided = (state.alive.sum(axis=1) == 1) | (state.n_arms == 1)
-        confident: BoolArray = is_decided & ~state.is_outside.any(axis=1)
-        return confident.reshape(state.batch_shape)
+    def start(self, problem: Problem, seed: Seed = None) -> LastArmGame:
+        """Return the game before the first pull."""
+        return LastArmGame(self, problem)
 
 
 class Race(LastArmPolicy):
     """Base class of races, which pull all arms in play once per round and drop the worst."""
 
     epsilon: float = 0.0
-    max_pulls: int | None = None
 
-    def _radius(self, state: PlannedState, width: float) -> FloatArray:
+    def radius(self, game: PlannedGame, width: float) -> FloatArray:
         """Return half the width of the confidence interval of each arm."""
         raise NotImplementedError
 
-    def _most_rounds(self, problem: Problem) -> int | None:
+    def most_rounds(self, problem: Problem) -> int | None:
         """Return the maximum number of rounds; None if it is unknown."""
-        return problem.max_repetitions
+        return 1 if problem.n_arms == 1 else problem.max_repetitions
 
-    def _most_pulls(self, n_arms: int) -> int | None:
-        """Return the maximum number of pulls; None if there is none."""
-        return self.max_pulls
-
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        width = reward_width(self, state.problem)
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the rounds, if their number is known."""
+        reward_width(self, problem)
         if self.max_pulls is not None:
-            check_budget("max_pulls", self.max_pulls, state.n_arms, "to pull each arm once")
-        n_rounds = 1 if state.n_arms == 1 else self._most_rounds(state.problem)
-        each = Round(state.n_arms, state.level, most_pulls=state.n_arms)
-        state.stages, state.most_pulls = (each,) * (n_rounds or 0), self._most_pulls(state.n_arms)
-        rows = np.arange(len(state.alive))
-        largest, leader = np.full(len(rows), -np.inf), np.full(len(rows), NO_ARM)
-        for state.stage in count() if n_rounds is None else range(n_rounds):
-            in_play = state.contested().astype(np.int64)  # Figs. 16.3 and 16.4: while |A| > 1
-            counts = state.within_budget(in_play, self.max_pulls)
-            if not counts.any():
+            check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")
+        each = Round(problem.n_arms, problem.max_level, most_pulls=problem.n_arms)
+        return (each,) * (self.most_rounds(problem) or 0)
+
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        """Play Figs. 16.3 and 16.4, which differ in the radius."""
+        width, n_rounds = reward_width(self, game.problem), self.most_rounds(game.problem)
+        largest, leader = -inf, NO_ARM
+        for game.stage in count() if n_rounds is None else range(n_rounds):
+            counts = game.contested().astype(np.int64)  # while |A| > 1
+            if not counts.any() or not game.is_within(counts, self.max_pulls):
                 return
             yield counts  # (1)
             with np.errstate(invalid="ignore", over="ignore"):
-                mean, radius = state.mean(), self._radius(state, width)
-                lower, upper = mean - radius, mean + radius
+                radius = self.radius(game, width)
+                lower, upper = game.mean - radius, game.mean + radius
             # If the variance is not a number, the bounds are unknown.
-            lower = np.where(state.alive & ~np.isnan(lower), lower, -np.inf)
-            first, top = largest_usable(lower, state.alive), lower.max(axis=1)
+            lower = np.where(game.alive & ~np.isnan(lower), lower, -inf)
             # With a positive epsilon, the largest bound so far counts. With the current ones only,
             # arms could drop each other in a chain, in which every step costs an epsilon.
-            stands = (self.epsilon > 0) & (leader != NO_ARM) & state.alive[rows, leader]
-            stands &= largest > top
-            largest, leader = np.where(stands, largest, top), np.where(stands, leader, first)
-            is_worse = ~np.isnan(upper) & ~(upper > largest[:, np.newaxis] + self.epsilon)
-            is_leader = np.arange(state.n_arms) == leader[:, np.newaxis]  # it is never dropped
-            state.alive &= ~is_worse | is_leader  # (2)
-            state.best = best_known(state.alive, mean)
+            stands = self.epsilon > 0 and leader != NO_ARM and game.alive[leader]
+            if not stands or not largest > lower.max():
+                largest, leader = lower.max(), largest_usable(lower, game.alive)
+            is_worse = ~np.isnan(upper) & ~(upper > largest + self.epsilon)
+            is_worse[leader] = False  # it is never dropped
+            game.alive = game.alive & ~is_worse  # (2)
+            game.best = best_known(game.alive, game.mean)
 
 
 @dataclass(frozen=True)
@@ -130,15 +134,17 @@ class _BoundedRace(Race):
     epsilon: Tolerance = 0.0
     reward_range: RewardRange | None = None
 
-    def _most_pulls(self, n_arms: int) -> int | None:
-        return self.n_rounds * n_arms
+    def most_pulls(self, problem: Problem) -> int:
+        return self.n_rounds * problem.n_arms
 
-    def _most_rounds(self, problem: Problem) -> int:
+    def most_rounds(self, problem: Problem) -> int:
+        if problem.n_arms == 1:
+            return 1
         return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
-    def _log_term(self, state: PlannedState) -> float:
+    def _log_term(self, game: PlannedGame) -> float:
         """Return ``log(n K / delta)``, where n is the number of rounds."""
-        return log(self.n_rounds * state.n_arms / self.delta)
+        return log(self.n_rounds * game.n_arms / self.delta)
 
 
 @dataclass(frozen=True)
@@ -171,19 +177,19 @@ class HoeffdingRace(_BoundedRace):
     >>> import numpy as np
     >>> from sklearn_halving.policies import HoeffdingRace, Problem
     >>> policy = HoeffdingRace(n_rounds=200, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
-    ...     np.add.at(counts, pulls.arm, 1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=10):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm])
+    >>> counts, game.recommend(), game.is_confident()
     (array([ 30, 118, 118]), 2, True)
     """
 
-    def _radius(self, state: PlannedState, width: float) -> FloatArray:
-        t = np.maximum(state.n_pulls, 1)
-        return width * np.sqrt(self._log_term(state) / (2 * t))
+    def radius(self, game: PlannedGame, width: float) -> FloatArray:
+        t = np.maximum(game.n_pulls, 1)
+        return width * np.sqrt(self._log_term(game) / (2 * t))
 
 
 @dataclass(frozen=True)
@@ -220,9 +226,9 @@ class BernsteinRace(_BoundedRace):
     (0.0, 740)
     """
 
-    def _radius(self, state: PlannedState, width: float) -> FloatArray:
-        x = self._log_term(state) / np.maximum(state.n_pulls, 1)
-        return np.sqrt(2 * state.statistics.variance(ddof=0) * x) + 3 * width * x
+    def radius(self, game: PlannedGame, width: float) -> FloatArray:
+        x = self._log_term(game) / np.maximum(game.n_pulls, 1)
+        return np.sqrt(2 * game.statistics.variance(ddof=0) * x) + 3 * width * x
 
 
 @dataclass(frozen=True)
@@ -264,9 +270,9 @@ class SuccessiveElimination(Race):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _radius(self, state: PlannedState, width: float) -> FloatArray:
-        t = np.maximum(state.n_pulls, 1).astype(np.float64)
-        return width * np.sqrt(np.log(self.c * state.n_arms * t**2 / self.delta) / t)
+    def radius(self, game: PlannedGame, width: float) -> FloatArray:
+        t = np.maximum(game.n_pulls, 1).astype(np.float64)
+        return width * np.sqrt(np.log(self.c * game.n_arms * t**2 / self.delta) / t)
 
 
 @dataclass(frozen=True)
@@ -303,13 +309,13 @@ class MedianElimination(LastArmPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import MedianElimination, Problem
     >>> policy = MedianElimination(epsilon=0.8, delta=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=3))
+    >>> game = policy.start(Problem(n_arms=3))
     >>> counts = np.zeros(3, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1000)
-    ...     np.add.at(counts, pulls.arm, 1)
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm])
-    >>> counts, int(policy.recommend(state)), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1000):
+    ...         counts[pull.arm] += 1
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm])
+    >>> counts, game.recommend(), game.is_confident()
     (array([ 410, 1262, 1262]), 2, True)
     """
 
@@ -318,19 +324,26 @@ class MedianElimination(LastArmPolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        epsilon = self.epsilon / reward_width(self, state.problem)
-        # A single arm is pulled once, so that it has a reward.
-        pulls_of_phase = pulls_of_phases(epsilon, self.delta, state.n_arms) or [1]
-        check_limits(state.problem, self.max_pulls, pulls_of_phase, "epsilon", self.epsilon)
-        plan = zip(halving_widths(state.n_arms) or [1], pulls_of_phase, strict=True)
-        state.most_pulls = self.max_pulls
-        state.stages = tuple(
-            Round(width, state.level, most_pulls=width * n_each) for width, n_each in plan
-        )
-        halving = drop_halves(state, state.alive, pulls_of_phase, self.max_pulls)
-        for state.stage, counts in enumerate(halving):
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        """Play Fig. 16.6."""
+        pulls_of_phase = self._pulls_of_phases(game.problem)
+        halving = drop_halves(game, game.alive, pulls_of_phase, self.max_pulls)
+        for game.stage, counts in enumerate(halving):
             yield counts
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the phases."""
+        pulls_of_phase = self._pulls_of_phases(problem)
+        check_limits(problem, self.max_pulls, pulls_of_phase, "epsilon", self.epsilon)
+        plan = zip(halving_widths(problem.n_arms) or [1], pulls_of_phase, strict=True)
+        return tuple(
+            Round(width, problem.max_level, most_pulls=width * n_each) for width, n_each in plan
+        )
+
+    def _pulls_of_phases(self, problem: Problem) -> list[int]:
+        epsilon = self.epsilon / reward_width(self, problem)
+        # A single arm is pulled once, so that it has a reward.
+        return pulls_of_phases(epsilon, self.delta, problem.n_arms) or [1]
 
 
 def check_limits(
@@ -354,29 +367,29 @@ def pulls_of_phases(epsilon: float, delta: float, n_arms: int) -> list[int]:
 
 
 def drop_halves(
-    state: PlannedState, arms: BoolArray, pulls_of_phase: list[int], max_pulls: int | None
+    game: PlannedGame, arms: BoolArray, pulls_of_phase: list[int], max_pulls: int | None
 ) -> Iterator[IntArray]:
     """Play median elimination (Fig. 16.6) with some arms in play, of which the array keeps one."""
-    mean = np.full(arms.shape, np.nan)
+    mean = np.full(game.n_arms, np.nan)
     for n_each in pulls_of_phase:
-        several = (arms.sum(axis=1, keepdims=True) > 1) | (state.n_arms == 1)  # while |A| > 1
-        counts = within_limits(state, (arms & several) * n_each, max_pulls)
-        state.forget()
+        several = arms.sum() > 1 or game.n_arms == 1
+        counts = arms * n_each
+        if not several or not fits(game, counts, max_pulls):  # while |A| > 1
+            return
+        game.forget()
         yield counts  # (1)
-        arms &= state.alive
-        mean = np.where(counts > 0, state.mean(), mean)
-        state.best = np.where(counts.any(axis=1), best_known(arms, mean), state.best)
-        n_kept = np.where(counts.any(axis=1), (arms.sum(axis=1) + 1) // 2, state.n_arms)
-        arms &= keep_best(mean, arms, n_kept)  # (2)
+        arms &= game.alive
+        mean = np.where(counts > 0, game.mean, mean)
+        game.best = best_known(arms, mean)
+        arms &= keep_best(mean, arms, (int(arms.sum()) + 1) // 2)  # (2)
 
 
-def within_limits(state: PlannedState, counts: IntArray, max_pulls: int | None) -> IntArray:
-    """Return the counts, but 0 in problems that they end as they exceed the budget or splits."""
-    counts = np.where(state.is_stopped[:, np.newaxis], 0, counts)
-    is_within = (state.within_splits(counts) == counts).all(axis=1, keepdims=True)
-    is_within &= state.within_budget(counts, max_pulls).any(axis=1, keepdims=True)
-    state.is_stopped |= counts.any(axis=1) & ~is_within[:, 0]
-    return np.where(is_within, counts, 0)
+def fits(game: PlannedGame, counts: IntArray, max_pulls: int | None) -> bool:
+    """Return whether pulls are within the splits and the budget; if not, the game stops."""
+    is_within = bool((game.within_splits(counts) == counts).all())
+    is_within &= game.is_within(counts, max_pulls)
+    game.is_stopped |= not is_within
+    return is_within and not game.is_stopped
 
 
 @dataclass(frozen=True)
@@ -425,28 +438,35 @@ class ExponentialGapElimination(LastArmPolicy):
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        width, state.most_pulls = reward_width(self, state.problem), self.max_pulls
-        for r in count(1):
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        """Play Algorithm 2 of the paper."""
+        width = reward_width(self, game.problem)
+        for r in count(1):  # while |S_r| > 1
             epsilon, delta = self.initial_epsilon / 2**r, self.delta / (50 * r**3)
-            n_each = ceil(2 / epsilon**2 * log(2 / delta)) if state.n_arms > 1 else 1
-            if r == 1:
-                limits = state.problem, self.max_pulls, [n_each]
-                check_limits(*limits, "initial_epsilon", self.initial_epsilon)
-            counts = within_limits(state, state.contested() * n_each, self.max_pulls)
-            state.forget()
-            yield counts
-            if not counts.any():
+            counts = game.contested() * self._n_each(r, game.n_arms)
+            if not counts.any() or not fits(game, counts, self.max_pulls):
                 return
-            mean, arms = np.where(counts > 0, state.mean(), np.nan), state.alive & (counts > 0)
-            state.best = np.where(counts.any(axis=1), best_known(state.alive, mean), state.best)
-            n_arms = int(arms.sum(axis=1).max())
-            phases = pulls_of_phases(epsilon / 2, delta, n_arms)
-            yield from drop_halves(state, arms, phases, self.max_pulls)
-            reference = np.where(arms & (arms.sum(axis=1, keepdims=True) == 1), mean, -np.inf)
-            limit = reference.max(axis=1, keepdims=True) - epsilon * width
-            state.alive &= ~(mean < limit)
-            state.stage = r
+            game.forget()
+            yield counts  # line 3
+            mean, arms = np.where(counts > 0, game.mean, np.nan), game.alive & (counts > 0)
+            game.best = best_known(game.alive, mean)
+            phases = pulls_of_phases(epsilon / 2, delta, int(arms.sum()))
+            yield from drop_halves(game, arms, phases, self.max_pulls)  # line 4
+            reference = mean[arms].item() if arms.sum() == 1 else -inf
+            game.alive &= ~(mean < reference - epsilon * width)  # line 5
+            game.stage = r
+
+    def _n_each(self, r: int, n_arms: int) -> int:
+        """Return the number of pulls of an arm in round r."""
+        epsilon, delta = self.initial_epsilon / 2**r, self.delta / (50 * r**3)
+        return ceil(2 / epsilon**2 * log(2 / delta)) if n_arms > 1 else 1
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return nothing: the number of rounds is not known."""
+        reward_width(self, problem)
+        limits = problem, self.max_pulls, [self._n_each(1, problem.n_arms)]
+        check_limits(*limits, "initial_epsilon", self.initial_epsilon)
+        return ()
 
 
 @dataclass(frozen=True)
@@ -495,13 +515,13 @@ class BernsteinStopping(RangedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import BernsteinStopping, Problem
     >>> policy = BernsteinStopping(epsilon=0.1, reward_range=(0, 1))
-    >>> state = policy.start(Problem(n_arms=1))
+    >>> game = policy.start(Problem(n_arms=1))
     >>> n_pulls, rng = 0, np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
-    ...     n_pulls += len(pulls)
-    ...     policy.tell(state, pulls, rng.uniform(0.6, 0.7, size=len(pulls)))
-    >>> n_pulls, policy.estimate(state).round(2), bool(policy.is_confident(state))
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=100):
+    ...         n_pulls += 1
+    ...         game.tell(pull, rng.uniform(0.6, 0.7))
+    >>> n_pulls, game.estimate().round(2), game.is_confident()
     (303, array([0.65]), True)
     """
 
@@ -521,63 +541,75 @@ class BernsteinStopping(RangedPolicy):
         check_between("epsilon", self.epsilon, "Use 0.05, for example.", low=0, high=largest)
         check_between("t1", self.t1, "Use 20, the default.", low=1, high=inf)
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        width = reward_width(self, state.problem)
-        state.most_pulls = self.max_pulls
+    def start(self, problem: Problem, seed: Seed = None) -> StoppingGame:
+        """Return the game before the first pull."""
+        return StoppingGame(self, problem)
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return nothing: the number of rounds is not known."""
+        reward_width(self, problem)
         if self.max_pulls is not None:
-            check_budget("max_pulls", self.max_pulls, state.n_arms, "to pull each arm once")
-        shape = state.alive.shape
+            check_budget("max_pulls", self.max_pulls, problem.n_arms, "to pull each arm once")
+        return ()
+
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        """Play Fig. 16.5 with each arm."""
+        game = cast(StoppingGame, game)
+        width = reward_width(self, game.problem)
         c = 3 / (self.delta * self.t1**self.q * (1 - self.alpha**-self.q))
-        lower, upper = np.zeros(shape), np.full(shape, np.inf)  # LB and UB
+        lower, upper = np.zeros(game.n_arms), np.full(game.n_arms, inf)  # LB and UB
         t_k, t_next = self.t1, self._next_of_grid(self.t1)
-        estimate = state.extra = np.full(shape, np.nan)
-        while (counts := self._counts(state)).any():
+        while (counts := self._counts(game)).any():
             yield counts  # all t_1 pulls before the first test, then one by one
-            state.stage += 1
-            mean, t = state.mean(), int(state.n_pulls[counts > 0].max())
-            estimate = np.where(state.alive | state.has_failed, mean, estimate)
+            game.stage += 1
+            mean, t = game.mean, int(game.n_pulls[counts > 0].max())
+            estimate = np.where(game.alive | game.has_failed, mean, game.known)
             if t >= self.t1:
                 while t >= t_next:
                     t_k, t_next = t_next, self._next_of_grid(t_next)
                 x = t_next / t**2 * log(c * t_k**self.q)
-                variance = state.statistics.squared_deviation_sum / t
                 with np.errstate(invalid="ignore", over="ignore"):
-                    c_t = np.sqrt(2 * variance * x) + 3 * width * x
+                    c_t = np.sqrt(2 * (game.statistics.squares / t) * x) + 3 * width * x
                     lower = np.maximum(lower, np.abs(mean) - c_t)
                     upper = np.minimum(upper, np.abs(mean) + c_t)
                     low, high = (1 + self.epsilon) * lower, (1 - self.epsilon) * upper
                     middle = np.sign(mean) * (low + high) / 2
                 is_additive = self.error == "additive"
                 is_precise = c_t <= self.epsilon if is_additive else low >= high
-                is_known = np.logical_and(is_precise, state.alive & (counts > 0))
+                is_known = is_precise & game.alive & (counts > 0)
                 estimate = np.where(is_known, mean if is_additive else middle, estimate)
-                state.alive &= ~is_known
-            state.extra, state.best = estimate, best_known(~state.has_failed, estimate)
+                game.alive &= ~is_known
+            game.known, game.best = estimate, best_known(~game.has_failed, estimate)
 
-    def _counts(self, state: PlannedState) -> IntArray:
+    def _counts(self, game: PlannedGame) -> IntArray:
         """Return the pulls of a round: t_1 pulls of each arm, then one of those in play."""
-        counts = state.within_splits(state.alive * (1 if state.stage else self.t1))
+        counts = game.within_splits(game.alive * (1 if game.stage else self.t1))
         if self.max_pulls is None:
             return counts
-        n_left = self.max_pulls - state.n_pulls.sum(axis=1, keepdims=True)
-        n_arms = np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
+        n_left, n_arms = self.max_pulls - game.n_pulls.sum(), max(np.count_nonzero(counts), 1)
         return np.minimum(counts, n_left // n_arms)
 
     def _next_of_grid(self, t: int) -> int:
         # Round first, because of products such as 22.000000000000004.
         return max(t + 1, ceil(round(self.alpha * t, 9)))
 
-    def estimate(self, state: PlannedState) -> FloatArray:
-        """Return the estimated mean of each arm, shape ``(*batch, n_arms)``; NaN for failures."""
-        estimate: FloatArray = state.extra
-        return estimate.reshape(*state.batch_shape, -1).copy()
 
-    def is_confident(self, state: PlannedState) -> BoolArray:
-        """Return whether the means of all valid arms have the required precision; shape ``batch``.
+class StoppingGame(PlannedGame):
+    """A game of `BernsteinStopping`."""
+
+    def __init__(self, policy: BernsteinStopping, problem: Problem) -> None:
+        self.known = np.full(problem.n_arms, np.nan)
+        super().__init__(policy, problem)
+
+    def estimate(self) -> FloatArray:
+        """Return the estimated mean of each arm, shape ``(n_arms,)``; NaN for failures."""
+        return self.known.copy()
+
+    def is_confident(self) -> bool:
+        """Return whether the means of all valid arms have the required precision.
 
         False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was
         outside of ``reward_range``.
         """
-        is_known = ~state.alive & (state.has_failed | ~state.is_outside)
-        is_confident = is_known.all(axis=1) & ~state.has_failed.all(axis=1)
-        return np.reshape(is_confident, state.batch_shape)
+        is_known = ~self.alive & (self.has_failed | ~self.is_outside)
+        return bool(is_known.all() and not self.has_failed.all())

@@ -23,11 +23,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from sklearn_halving._checks import Count, Rule, check_whole, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
-from sklearn_halving.policies.bases._base_policy import check_budget
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState
+from sklearn_halving.policies.bases._base_policy import BasePolicy, check_budget
+from sklearn_halving.policies.bases._planned_policy import PlannedGame, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 from sklearn_halving.policies.bases._rungs import (
     Factor,
@@ -39,7 +39,6 @@ from sklearn_halving.policies.bases._rungs import (
     round_half_up,
     up_to,
 )
-from sklearn_halving.policies.bases._separate_games import SeparateGames
 
 Key = tuple[float, int, int]
 """Arms with smaller keys are promoted first. The last entry is the arm."""
@@ -268,7 +267,7 @@ def promotion_keys(
     return list(zip(losses, ties, arms, strict=True))
 
 
-class BracketPolicy(SeparateGames):
+class BracketPolicy(BasePolicy):
     """Base class of policies that play brackets, which subclasses define.
 
     Attributes
@@ -305,7 +304,8 @@ class BracketPolicy(SeparateGames):
         """Return the indices of the brackets in the order in which they are started."""
         return range(len(plan.brackets))
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
+    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
+        """Return the game before the first pull. The policy is deterministic; no seed is used."""
         return BracketsGame(self, problem)
 
 
@@ -490,7 +490,7 @@ class BracketsGame:
         """Return which arms cannot be pulled any more, shape (n_arms,)."""
         return ~self._alive
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the arm with the best mean among those that can be recommended."""
         if not self.plan.brackets[0].rounds:
             return 0  # a single arm, which needs no pull
@@ -651,12 +651,12 @@ class AsynchronousBrackets(BracketPolicy):
     >>> from sklearn_halving.policies import AsynchronousBrackets, Hyperband, Problem
     >>> policy = AsynchronousBrackets(Hyperband(brackets="most_exploratory"))
     >>> n_arms = policy.plan(Problem(max_level=27)).n_arms
-    >>> state = policy.start(Problem(n_arms, max_level=27))
+    >>> game = policy.start(Problem(n_arms, max_level=27))
     >>> limits = np.random.default_rng(0).permutation(n_arms)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=1)
-    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
-    >>> int(limits[policy.recommend(state)])
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=1):
+    ...         game.tell(pull, limits[pull.arm] - 1 / pull.level)
+    >>> int(limits[game.recommend()])
     26
     """
 
@@ -676,8 +676,9 @@ class AsynchronousBrackets(BracketPolicy):
         """Return the planned brackets."""
         return self.brackets.plan(problem)
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> BracketsGame:
-        game = self.brackets._new_game(problem, rng)
+    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
+        """Return the game before the first pull."""
+        game = self.brackets.start(problem)
         game.is_gradual = True
         return game
 
@@ -714,18 +715,18 @@ class DoublingHalving(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import DoublingHalving, Problem
     >>> policy = DoublingHalving(budget=24)
-    >>> state = policy.start(Problem(n_arms=4, max_level=100))
+    >>> game = policy.start(Problem(n_arms=4, max_level=100))
     >>> limits = np.array([0.1, 0.7, 0.5, 0.9])
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=100)
     ...     print(pulls.arm, pulls.level)
-    ...     policy.tell(state, pulls, limits[pulls.arm] - 1 / pulls.level)
+    ...     game.tell_all(pulls, limits[pulls.arm] - 1 / pulls.level)
     [0 1 2 3] [1 1 1 1]
     [1 3] [3 3]
     [0 2] [2 2]
     [1 3] [6 6]
     [0 2] [4 4]
-    >>> int(policy.recommend(state))
+    >>> game.recommend()
     3
     """
 
@@ -738,46 +739,44 @@ class DoublingHalving(PlannedPolicy):
         """Return the rungs of all runs as stages."""
         return replace(super().plan(problem), ranks_by="level")
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        runs = self._runs(state)
-        rungs, n_splits = (
-            [rung for run in runs for rung in run],
-            state.problem.max_repetitions or 1,
-        )
-        state.stages = tuple(rungs)
-        levels = sorted({rung.level for rung in rungs})
-        mean = np.full((len(levels), *state.alive.shape), np.nan)  # at this level or the next
-        standing = np.zeros(state.alive.shape, dtype=np.int64)  # the level of each arm
-        is_over, has_winner = (np.zeros((len(standing), 1), dtype=bool) for _ in range(2))
+    def most_pulls(self, problem: Problem) -> int | None:
+        """Return None: the budget is a number of units."""
+        return None
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the rungs of all runs."""
+        return tuple(rung for run in self._runs(problem) for rung in run)
+
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        runs, n_splits = self._runs(game.problem), game.problem.max_repetitions or 1
+        levels = sorted({rung.level for run in runs for rung in run})
+        mean = np.full((len(levels), game.n_arms), np.nan)  # at this level or the next
+        standing, has_winner = np.zeros(game.n_arms, dtype=np.int64), False  # level of each arm
         for run in runs:  # budgets B, 2B, 4B, ...
-            state.alive = np.where(is_over, state.alive, ~state.has_failed)
+            game.alive = ~game.has_failed
             n_kept = [rung.n_arms for rung in run[1:]] + [1]
             for rung, n_next in zip(run, n_kept, strict=True):  # Fig. 3, for k = 0, 1, ...
-                goes_up = state.alive & (standing < rung.level)
-                cost = np.where(goes_up, rung.level - standing, 0) + standing
-                is_over |= cost.sum(axis=1, keepdims=True) > self.budget
-                if is_over.all():
+                goes_up = game.alive & (standing < rung.level)
+                if np.where(goes_up, rung.level, standing).sum() > self.budget:
                     return
-                goes_up &= ~is_over
-                state.revives = ~is_over
-                state.enter_level(rung.level)
+                game.revives = True
+                game.enter_level(rung.level)
                 yield goes_up * n_splits
                 standing[goes_up] = rung.level
                 until = mean[: levels.index(rung.level) + 1]
-                until[...] = np.where(np.isnan(until), state.mean(), until)
-                value = np.where(state.has_failed, np.nan, until[-1])
-                kept = keep_best(value, state.alive, n_next)
-                state.alive = np.where(is_over, state.alive, kept)
+                until[...] = np.where(np.isnan(until), game.mean, until)
+                value = np.where(game.has_failed, np.nan, until[-1])
+                game.alive = keep_best(value, game.alive, n_next)
                 # Recommend an arm of an incomplete run only if no winner is left.
-                stands = has_winner & ~np.take_along_axis(state.has_failed, state.best[:, None], 1)
-                decides = ~is_over & (~stands | (n_next == 1 and rung is run[-1]))
-                state.best = np.where(decides[:, 0], best_known(state.alive, value), state.best)
-                state.stage += 1
-            has_winner |= ~is_over & (state.best[:, np.newaxis] >= 0)
+                stands = has_winner and not game.has_failed[game.best]
+                if not stands or (n_next == 1 and rung is run[-1]):
+                    game.best = best_known(game.alive, value)
+                game.stage += 1
+            has_winner |= game.best != NO_ARM
 
-    def _runs(self, state: PlannedState) -> list[tuple[Round, ...]]:
+    def _runs(self, problem: Problem) -> list[tuple[Round, ...]]:
         """Return the rungs of all runs whose first rung fits into the budget."""
-        n_arms, low, high = state.n_arms, state.problem.min_level, state.problem.max_level
+        n_arms, low, high = problem.n_arms, problem.min_level, problem.max_level
         if n_arms == 1:  # it is pulled once
             return [(Round(1, low),)]
         # The first of the budgets n, 2n, 4n, ... that trains every arm to the smallest level

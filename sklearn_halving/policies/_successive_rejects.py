@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
@@ -16,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_halving._checks import NotNegative
-from sklearn_halving.policies._arrays import IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_budget
 from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
-from sklearn_halving.policies.bases._planned_pulls import PlannedPolicy, PlannedState
+from sklearn_halving.policies.bases._planned_policy import PlannedGame, PlannedPolicy
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3
@@ -39,6 +40,7 @@ class Phase(NamedTuple):
         return Round(self.n_arms, problem.max_level, most_pulls=self.n_arms * self.n_each)
 
 
+@cache
 def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
     """Return the number of pulls of an arm in play at the end of phases 1 to K - 1.
 
@@ -55,6 +57,7 @@ def phase_lengths(n_arms: int, n_pulls: int) -> tuple[int, ...]:
     return tuple(ceil(n_left / (log_bar * (n_arms + 1 - k))) for k in range(1, n_arms))
 
 
+@cache
 def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
     """Return the phases of one run of successive rejects. A single arm is pulled once."""
     if n_arms == 1:
@@ -66,25 +69,21 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
     )
 
 
-def play_phases(state: PlannedState, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
+def play_phases(game: PlannedGame, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
     """Play the phases of Fig. 16.1, with the means over all pulls so far."""
     for phase in plan:
-        yield state.within_splits(state.contested() * phase.n_each)  # (1)
-        mean = state.mean()
-        state.best = best_known(state.alive, mean)
-        state.alive = keep_best(mean, state.alive, phase.n_kept)  # (2)
-        state.stage += 1
+        yield game.within_splits(game.contested() * phase.n_each)  # (1)
+        game.best = best_known(game.alive, game.mean)
+        game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2)
+        game.stage += 1
 
 
-def planned_phases(state: PlannedState, n_pulls: int) -> tuple[Phase, ...]:
-    """Return the phases of a single run, which are the stages of the state."""
-    n_arms = state.n_arms
+def stages_of_phases(problem: Problem, n_pulls: int) -> tuple[Round, ...]:
+    """Return the phases of a single run as stages."""
+    n_arms = problem.n_arms
     least = n_arms + 1 if n_arms > 1 else 1
     check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
-    plan = phases(n_arms, n_pulls)
-    state.stages = tuple(phase.as_round(state.problem) for phase in plan)
-    state.most_pulls = n_pulls
-    return plan
+    return tuple(phase.as_round(problem) for phase in phases(n_arms, n_pulls))
 
 
 @dataclass(frozen=True)
@@ -112,21 +111,25 @@ class SuccessiveRejects(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import Problem, SuccessiveRejects
     >>> policy = SuccessiveRejects(n_pulls=10)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=10)
     ...     print(pulls.arm)
-    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
+    ...     game.tell_all(pulls, rewards=pulls.arm / 10)
     [0 0 1 1 2 2]
     [1 2]
-    >>> int(policy.recommend(state))
+    >>> game.recommend()
     2
     """
 
     n_pulls: int
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        yield from play_phases(state, planned_phases(state, self.n_pulls))
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        yield from play_phases(game, phases(game.n_arms, self.n_pulls))
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the phases."""
+        return stages_of_phases(problem, self.n_pulls)
 
 
 @dataclass(frozen=True)
@@ -153,36 +156,42 @@ class AnytimeSuccessiveRejects(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem
     >>> policy = AnytimeSuccessiveRejects(n_pulls=8)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=10)
     ...     print(pulls.arm, pulls.repetition)
-    ...     policy.tell(state, pulls, rewards=pulls.arm / 10)
+    ...     game.tell_all(pulls, rewards=pulls.arm / 10)
     [0 1 2] [0 0 0]
     [0 1 2] [1 1 1]
     """
 
     n_pulls: int
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        n_arms = state.n_arms
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        runs = _runs(game.n_arms, self.n_pulls)
+        for run in runs:
+            game.alive = ~game.has_failed
+            game.revives = run is not runs[-1]
+            yield from play_phases(game, run)
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the phases of all runs."""
+        n_arms = problem.n_arms
         least = _first_run(n_arms) if n_arms > 1 else 1
         check_budget("n_pulls", self.n_pulls, least, f"for a first run with {n_arms} candidates")
-        runs = _runs(n_arms, self.n_pulls) if n_arms > 1 else [phases(1, 1)]
-        state.stages = tuple(phase.as_round(state.problem) for run in runs for phase in run)
-        state.most_pulls = self.n_pulls
-        for run in runs:
-            state.alive = ~state.has_failed
-            state.revives = run is not runs[-1]
-            yield from play_phases(state, run)
+        runs = _runs(n_arms, self.n_pulls)
+        return tuple(phase.as_round(problem) for run in runs for phase in run)
 
 
 def _first_run(n_arms: int) -> int:
     return 1 << n_arms.bit_length()  # the smallest power of two that is larger
 
 
+@cache
 def _runs(n_arms: int, n_pulls: int) -> list[tuple[Phase, ...]]:
     """Return the phases of all runs. The last run is cut off when the budget is spent."""
+    if n_arms == 1:
+        return [phases(1, 1)]
     runs: list[tuple[Phase, ...]] = []
     n_run = n_end = _first_run(n_arms)
     while True:
@@ -231,31 +240,40 @@ class VarianceRejects(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, VarianceRejects
     >>> policy = VarianceRejects(n_pulls=60)
-    >>> state, rng = policy.start(Problem(n_arms=3)), np.random.default_rng(0)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
-    ...     noise = 0.1 * rng.normal(size=len(pulls))
-    ...     policy.tell(state, pulls, np.array([0.1, 0.5, 0.9])[pulls.arm] + noise)
-    >>> int(policy.recommend(state))
+    >>> game, rng = policy.start(Problem(n_arms=3)), np.random.default_rng(0)
+    >>> while not game.is_finished:
+    ...     for pull in game.ask(max_pulls=100):
+    ...         game.tell(pull, [0.1, 0.5, 0.9][pull.arm] + 0.1 * rng.normal())
+    >>> game.recommend()
     2
     """
 
     n_pulls: int
     gamma: NotNegative = 1.96
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        for phase in planned_phases(state, self.n_pulls):
-            in_play, statistics = state.contested(), state.statistics
-            budget = phase.n_each * in_play.sum(axis=1)
-            variance, known = statistics.variance(), in_play & (state.n_pulls >= N_FOR_VARIANCE)
-            variance = np.where(known & np.isfinite(variance), variance, 0.0)
-            # Weights are equal if a variance is unknown, or if no variance is positive.
-            is_known = (known | ~in_play).all(axis=1, keepdims=True)
-            weight = positive_weights(np.where(is_known, variance, 1.0), in_play)
-            yield greedy_counts(weight, state.n_pulls, budget, state.problem.max_repetitions)
-            mean, error = state.mean(), statistics.variance() / np.maximum(statistics.n_pulls, 1)
-            with np.errstate(invalid="ignore"):
-                upper = mean + self.gamma * np.sqrt(np.where(np.isfinite(error), error, 0.0))
-            state.alive = keep_best(upper, state.alive, phase.n_kept)
-            state.best = best_known(state.alive, mean)
-            state.stage += 1
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        for phase in phases(game.n_arms, self.n_pulls):
+            in_play, n_pulls = game.contested(), game.n_pulls
+            yield greedy_counts(
+                self._weight(game, in_play),
+                n_pulls,
+                phase.n_each * int(in_play.sum()),
+                game.problem.max_repetitions,
+            )
+            error = game.statistics.variance() / np.maximum(game.statistics.n_pulls, 1)
+            upper = game.mean + self.gamma * np.sqrt(np.where(np.isfinite(error), error, 0.0))
+            game.alive = keep_best(upper, game.alive, phase.n_kept)
+            game.best = best_known(game.alive, game.mean)
+            game.stage += 1
+
+    def _weight(self, game: PlannedGame, in_play: BoolArray) -> FloatArray:
+        """Return the variances; equal numbers if one is unknown, or if none is positive."""
+        variance, is_known = game.statistics.variance(), game.n_pulls >= N_FOR_VARIANCE
+        if not is_known[in_play].all():
+            variance = np.ones(game.n_arms)
+        usable = in_play & np.isfinite(variance)
+        return positive_weights(np.where(usable, variance, 0.0), in_play)
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the phases."""
+        return stages_of_phases(problem, self.n_pulls)

@@ -1,22 +1,18 @@
-"""The types that a policy exchanges with its caller.
-
-This module needs only NumPy. ``*batch`` in a shape stands for any number of leading axes: ``()``
-in a search, ``(n_problems,)`` in a simulation.
-"""
+"""The types that a policy exchanges with its caller. This module needs only NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 
 NO_ARM = -1
-"""Padding of ``Pulls.arm``, for a problem of a batch that has nothing to pull."""
+"""Stands for an arm where there is none, as in a recommendation before the first reward."""
 MAX_SPLITS = 25
 """Maximum number of splits of an arm in a race, if there is no limit to them."""
 
@@ -45,18 +41,17 @@ class Pull(NamedTuple):
     repetition: int
 
 
-class Pulls(NamedTuple):
-    """Several pulls as arrays of shape ``(*batch, n)``.
-
-    An entry whose arm is ``NO_ARM`` is padding and must not be pulled.
+@dataclass(frozen=True, eq=False)
+class Pulls(Sequence[Pull]):
+    """Many pulls as arrays of shape ``(n,)``, which is also a sequence of `Pull`.
 
     Examples
     --------
     >>> from sklearn_halving.policies import Pull, Pulls
-    >>> pulls = Pulls.of(Pull(arm=4, level=1, repetition=0), Pull(arm=2, level=9, repetition=1))
+    >>> pulls = Pulls.of([Pull(arm=4, level=1, repetition=0), Pull(arm=2, level=9, repetition=1)])
     >>> pulls.level
     array([1, 9])
-    >>> [pull.arm for pull in pulls.each()]
+    >>> [pull.arm for pull in pulls]
     [4, 2]
     """
 
@@ -65,20 +60,24 @@ class Pulls(NamedTuple):
     repetition: IntArray
 
     @classmethod
-    def of(cls, *pulls: Pull) -> Pulls:
-        """Return single pulls as arrays of shape ``(len(pulls),)``."""
-        columns = np.array(pulls, dtype=np.int64).reshape(-1, 3).T
-        return cls(*columns)
-
-    def each(self) -> Iterator[Pull]:
-        """Yield the pulls one by one, without padding. There must be no batch axes."""
-        columns = (self.arm.tolist(), self.level.tolist(), self.repetition.tolist())
-        for arm, level, repetition in zip(*columns, strict=True):
-            if arm != NO_ARM:
-                yield Pull(arm, level, repetition)
+    def of(cls, pulls: Sequence[Pull]) -> Pulls:
+        """Return single pulls as arrays."""
+        return cls(*np.array(pulls, dtype=np.int64).reshape(-1, 3).T)
 
     def __len__(self) -> int:
-        return int(self.arm.shape[-1])
+        return len(self.arm)
+
+    def __iter__(self) -> Iterator[Pull]:
+        columns = self.arm.tolist(), self.level.tolist(), self.repetition.tolist()
+        return map(Pull, *columns)
+
+    @overload
+    def __getitem__(self, index: int) -> Pull: ...
+    @overload
+    def __getitem__(self, index: slice) -> Pulls: ...
+    def __getitem__(self, index: int | slice) -> Pull | Pulls:
+        columns = self.arm[index], self.level[index], self.repetition[index]
+        return Pulls(*columns) if isinstance(index, slice) else Pull(*map(int, columns))
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ class Problem:
 
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=6)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> policy.ask(state, 4).arm
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> game.ask(4).arm
     array([0, 0, 1, 1])
     """
 
@@ -139,11 +138,11 @@ class ScoresAtLevel(NamedTuple):
 
     Examples
     --------
-    >>> from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls
-    >>> policy = BudgetedRace(n_pulls=10)
-    >>> state = policy.start(Problem(n_arms=5, max_repetitions=2))
-    >>> policy.tell(state, policy.ask(state, max_pulls=1), [0.75])
-    >>> policy.scores(state)
+    >>> from sklearn_halving.policies import BudgetedRace, Problem
+    >>> game = BudgetedRace(n_pulls=10).start(Problem(n_arms=5, max_repetitions=2))
+    >>> [pull] = game.ask(max_pulls=1)
+    >>> game.tell(pull, 0.75)
+    >>> list(game.scores())
     [ScoresAtLevel(arms=array([0]), level=1, means=array([0.75]))]
     """
 
@@ -157,11 +156,11 @@ class Belief(NamedTuple):
 
     Parameters
     ----------
-    mean, deviation : ndarray of shape (*batch, n_arms)
+    mean, deviation : ndarray of shape (n_arms,)
         Posterior mean and standard deviation.
-    lower, upper : ndarray of shape (*batch, n_arms)
+    lower, upper : ndarray of shape (n_arms,)
         The bounds that the next round would compare.
-    regret_bounds : ndarray of shape (*batch, n_rounds)
+    regret_bounds : ndarray of shape (n_rounds,)
         Upper bound of the regret of the leader in each round.
     """
 

@@ -6,9 +6,12 @@ lil'UCB find the best arm with a fixed confidence.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 from math import e, log, sqrt
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,11 +25,7 @@ from sklearn_halving.policies.bases._base_policy import (
     RewardRange,
     Tolerance,
 )
-from sklearn_halving.policies.bases._index_policy import (
-    ConfidentIndexPolicy,
-    IndexPolicy,
-    IndexState,
-)
+from sklearn_halving.policies.bases._index_policy import ConfidentGame, IndexGame, IndexPolicy
 from sklearn_halving.policies.bases._ranking import best_known, largest_usable
 
 
@@ -66,8 +65,9 @@ class UCBE(IndexPolicy):
     a: Exploration
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        return state.mean + state.width * np.sqrt(self.a / state.n)
+    def index(self, arms: IndexGame) -> FloatArray:
+        # B_{i, s} of Fig. 2. The base class pulls its argmax, once each arm has been pulled.
+        return arms.mean + arms.width * np.sqrt(self.a / arms.n)
 
 
 @dataclass(frozen=True)
@@ -106,37 +106,45 @@ class AdaptiveUCBE(IndexPolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> Any:
-        # The ends of all phases in pulls, the phase of each problem, and the a of this phase.
-        n_arms = state.problem.n_arms
-        lengths = np.array(phase_lengths(n_arms, self.n_pulls), dtype=np.int64)
-        # t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k
-        ends = np.cumsum(lengths) + np.arange(n_arms - 1, 0, -1) * lengths
-        a = np.full(len(state.rows), self.c * self.n_pulls / n_arms)
-        return ends, np.zeros_like(state.rows), a * state.width**2
+    def first_memory(self, arms: IndexGame, seed: Seed) -> Phase:
+        return Phase(0, self.c * self.n_pulls / arms.n_arms * arms.width**2)  # H_0 = K
 
-    def _index(self, state: IndexState) -> FloatArray:
-        ends, before, a = state.memory
-        phase = np.searchsorted(ends, state.n_asked_in_all, side="right")
-        new = phase != before
-        if new.any():
+    def index(self, arms: IndexGame) -> FloatArray:
+        if (k := self._phase(arms)) != arms.memory.k:
             # No gap exceeds the width of the range. H is therefore at least H_0.
-            least = state.problem.n_arms / state.width**2
-            hardness = np.maximum(_largest_hardness(state.mean[new], phase[new]), least)
-            before[new], a[new] = phase[new], self.c * self.n_pulls / hardness
+            hardness = max(_largest_hardness(arms.mean, k), arms.n_arms / arms.width**2)
+            arms.memory = Phase(k, self.c * self.n_pulls / hardness)
         # The gaps are in units of reward.
-        squared = a[:, np.newaxis] / state.width**2 / state.n
-        return state.mean + state.width * np.sqrt(squared)
+        squared = arms.memory.a / arms.width**2 / arms.n
+        return arms.mean + arms.width * np.sqrt(squared)
+
+    def _phase(self, arms: IndexGame) -> int:
+        """Return the number of phases that have ended, given the number of pulls."""
+        return bisect_right(_ends_of_phases(arms.n_arms, self.n_pulls), arms.n_asked_in_all)
 
 
-def _largest_hardness(mean: FloatArray, phase: IntArray) -> FloatArray:
+class Phase(NamedTuple):
+    """A phase of `AdaptiveUCBE`, counted from 0, and its exploration parameter."""
+
+    k: int
+    a: float
+
+
+@cache
+def _ends_of_phases(n_arms: int, n_pulls: int) -> list[int]:
+    """Return ``t_k = n_1 + ... + n_(k-1) + (K - k + 1) n_k`` for k = 1, ..., K - 1."""
+    lengths = phase_lengths(n_arms, n_pulls)
+    before = accumulate(lengths, initial=0)
+    return [b + n * (n_arms - k) for k, (b, n) in enumerate(zip(before, lengths, strict=False))]
+
+
+def _largest_hardness(mean: FloatArray, k: int) -> float:
     """Return the largest ``i / gap_i^2`` for K - k < i <= K, with gaps in increasing order."""
-    n_arms = mean.shape[1]
+    n_arms = len(mean)
     known = np.where(np.isnan(mean), -np.inf, mean)
-    gap = np.sort(known.max(axis=1, keepdims=True) - known, axis=1)
+    gap = np.sort(known.max() - known)
     ratio = np.arange(1, n_arms + 1) / gap**2
-    counts = np.arange(n_arms) >= n_arms - phase[:, np.newaxis]
-    return np.where(counts & ~np.isnan(ratio), ratio, 0.0).max(axis=1)
+    return float(np.nanmax(np.append(ratio[n_arms - k :], 0.0)))
 
 
 @dataclass(frozen=True)
@@ -176,9 +184,9 @@ class UCB1(IndexPolicy):
     alpha: NotNegative = 2.0
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
-        return state.mean + state.width * np.sqrt(self.alpha * log_t / state.n)
+    def index(self, arms: IndexGame) -> FloatArray:
+        log_t = log(arms.n_asked_in_all + 1)
+        return arms.mean + arms.width * np.sqrt(self.alpha * log_t / arms.n)
 
 
 @dataclass(frozen=True)
@@ -219,11 +227,10 @@ class UCBV(IndexPolicy):
     alpha: NotNegative = 1.2
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        log_t = np.log(state.n_asked_in_all + 1)[:, np.newaxis]
-        x = self.alpha * log_t / state.n
-        variance = state.statistics.variance(ddof=0)
-        return state.mean + np.sqrt(2 * variance * x) + 3 * state.width * x
+    def index(self, arms: IndexGame) -> FloatArray:
+        x = self.alpha * log(arms.n_asked_in_all + 1) / arms.n
+        variance = arms.statistics.variance(ddof=0)
+        return arms.mean + np.sqrt(2 * variance * x) + 3 * arms.width * x
 
 
 @dataclass(frozen=True)
@@ -259,14 +266,13 @@ class MOSS(IndexPolicy):
     n_pulls: int
     reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
-        n = state.n
-        squared = np.log(np.maximum(self.n_pulls / (state.problem.n_arms * n), 1.0)) / n
-        return state.mean + state.width * np.sqrt(squared)
+    def index(self, arms: IndexGame) -> FloatArray:
+        squared = np.log(np.maximum(self.n_pulls / (arms.n_arms * arms.n), 1.0)) / arms.n
+        return arms.mean + arms.width * np.sqrt(squared)
 
 
 @dataclass(frozen=True)
-class LUCB(ConfidentIndexPolicy):
+class LUCB(IndexPolicy):
     """Pull the leader and its strongest rival until their confidence intervals are separated.
 
     The leader is the arm with the largest mean. The rival has the largest upper bound of the
@@ -304,50 +310,50 @@ class LUCB(ConfidentIndexPolicy):
     (0.0, 725)
     """
 
+    budget = "max_pulls"
+    game = ConfidentGame
+
     delta: Confidence = 0.05
     epsilon: Tolerance = 0.0
     max_pulls: int | None = None
     reward_range: RewardRange | None = None
 
-    def _first_memory(self, state: IndexState, seed: Seed) -> IntArray:
-        return np.full(len(state.rows), NO_ARM)  # the rival, until it is pulled in this round
+    def first_memory(self, arms: IndexGame, seed: Seed) -> int:
+        return NO_ARM  # the rival, until it is pulled in this round
 
-    def _radius(self, state: IndexState, n_pulls: IntArray) -> FloatArray:
+    def _radius(self, arms: IndexGame, n_pulls: IntArray) -> FloatArray:
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
-        n_rounds = (state.n_pulls_in_all - state.problem.n_arms) // 2
-        t = np.maximum(np.maximum(1 + n_rounds, state.n_pulls.max(axis=1)), 1)
-        t = t[:, np.newaxis].astype(np.float64)
-        x = np.log(1.25 * state.problem.n_arms * t**4 / self.delta)
-        return state.width * np.sqrt(x / (2 * n_pulls))
+        n_rounds = (arms.n_told - arms.n_arms) // 2
+        t = float(max(1 + n_rounds, arms.n_known.max(), 1))
+        x = log(1.25 * arms.n_arms * t**4 / self.delta)
+        return arms.width * np.sqrt(x / (2 * n_pulls))
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        rows, rival, mean = state.rows, state.memory, state.mean
-        if (is_next := (rival != NO_ARM) & usable[rows, rival]).any():
-            state.memory = np.full_like(rival, NO_ARM)
-            return np.where(is_next, rival, NO_ARM)
-        leader = best_known(state.alive, mean)
-        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
-        rival = largest_usable(mean + self._radius(state, state.n_asked), usable & is_other)
-        # If one of the two arms has no splits left, only the other is pulled.
-        can_lead = (leader != NO_ARM) & usable[rows, leader]
-        state.memory = np.where(can_lead, rival, NO_ARM)
-        return np.where(can_lead, leader, rival)
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        rival, arms.memory = arms.memory, NO_ARM
+        if rival != NO_ARM and usable[rival]:  # the second pull of the round
+            return int(rival)
+        leader = best_known(arms.alive, arms.mean)  # h, the arm with the best mean
+        others = usable & (np.arange(arms.n_arms) != leader)
+        # l, the other arm with the largest upper bound
+        rival = largest_usable(arms.mean + self._radius(arms, arms.n_asked), others)
+        if leader == NO_ARM or not usable[leader]:
+            return rival  # if one of the two arms has no splits left, only the other is pulled
+        arms.memory = rival
+        return leader
 
-    def _is_decided(self, state: IndexState) -> BoolArray:
-        is_end_of_round = state.memory == NO_ARM
-        if not is_end_of_round.any():
-            return is_end_of_round
-        mean, radius = state.mean, self._radius(state, state.n_pulls)
-        leader = best_known(state.alive, mean)
-        lower = (mean - radius)[state.rows, leader]
-        is_other = np.arange(state.problem.n_arms) != leader[:, np.newaxis]
-        upper = np.where(is_other & ~np.isnan(mean), mean + radius, -np.inf)
-        apart = upper.max(axis=1) < lower + self.epsilon
-        return is_end_of_round & (leader != NO_ARM) & apart
+    def is_decided(self, arms: IndexGame) -> bool:
+        leader = best_known(arms.alive, arms.mean)
+        if arms.memory != NO_ARM or leader == NO_ARM:  # the round has not ended
+            return False
+        radius = self._radius(arms, arms.n_known)
+        upper = arms.mean + radius
+        upper[leader] = -np.inf
+        lower = arms.mean[leader] - radius[leader]
+        return bool(np.nanmax(upper) < lower + self.epsilon)
 
 
 @dataclass(frozen=True)
-class LilUCB(ConfidentIndexPolicy):
+class LilUCB(IndexPolicy):
     """Pull by bounds from the law of the iterated logarithm until one arm has most of the pulls.
 
     The policy pulls ``argmax mean + (1 + beta) (1 + sqrt(eps)) sqrt(2 s^2 (1 + eps)
@@ -386,6 +392,9 @@ class LilUCB(ConfidentIndexPolicy):
     (0.0, 88)
     """
 
+    budget = "max_pulls"
+    game = ConfidentGame
+
     delta: Confidence = 0.05
     variant: Literal["theory", "heuristic"] = "theory"
     max_pulls: int | None = None
@@ -396,26 +405,25 @@ class LilUCB(ConfidentIndexPolicy):
         """Number of pulls that an arm needs before it has a bound: log(log(1)) is undefined."""
         return 1 if self.variant == "theory" else 2
 
-    def _index(self, state: IndexState) -> FloatArray:
+    def index(self, arms: IndexGame) -> FloatArray:
         if self.variant == "theory":
             eps, factor, d = 0.01, 2 * (1 + sqrt(0.01)), confidence_of_a_bound(self.delta, 0.01)
         else:
             eps, factor, d = 0.0, 1.5, self.delta / 5
-        n = state.n
-        x = np.log(np.log((1 + eps) * n) / d)
-        return state.mean + factor * state.width / 2 * np.sqrt(2 * (1 + eps) * x / n)
+        x = np.log(np.log((1 + eps) * arms.n) / d)
+        return arms.mean + factor * arms.width / 2 * np.sqrt(2 * (1 + eps) * x / arms.n)
 
-    def _is_decided(self, state: IndexState) -> BoolArray:
-        lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / state.problem.n_arms
-        counts = np.where(state.alive, state.n_pulls, 0)
-        most = counts.max(axis=1)
-        return most >= 1 + lambda_ * (counts.sum(axis=1) - most)
+    def is_decided(self, arms: IndexGame) -> bool:
+        lambda_ = 9.0 if self.variant == "theory" else 1 + 10 / arms.n_arms
+        counts = np.where(arms.alive, arms.n_known, 0)
+        most = counts.max()
+        return bool(most >= 1 + lambda_ * (counts.sum() - most))
 
-    def _recommended(self, state: IndexState) -> IntArray:
-        by_mean = best_known(state.alive, state.mean)
-        most = np.where(state.alive, state.n_pulls, -1).argmax(axis=1)
-        sure = state.is_decided & (by_mean != NO_ARM)
-        return np.where(sure, most, by_mean)
+    def recommended(self, arms: IndexGame) -> int:
+        by_mean = best_known(arms.alive, arms.mean)
+        if not arms.is_decided or by_mean == NO_ARM:
+            return by_mean
+        return int(np.where(arms.alive, arms.n_known, -1).argmax())
 
 
 def confidence_of_a_bound(delta: float, eps: float) -> float:

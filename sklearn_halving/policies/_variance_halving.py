@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
@@ -20,16 +20,16 @@ from sklearn_halving.policies.bases._greedy_allocation import (
     least_count_for_bound,
     positive_weights,
 )
-from sklearn_halving.policies.bases._planned_pulls import (
+from sklearn_halving.policies.bases._planned_policy import (
+    PlannedGame,
     PlannedPolicy,
-    PlannedState,
     halving_widths,
     in_plans,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
+from sklearn_halving.policies.noise._additive_model import Estimates
 from sklearn_halving.policies.noise._noise_estimates import (
     DEFAULT_SHRINKAGE,
-    Estimates,
     checked_variances,
     errors_in_play,
     estimate_arms,
@@ -88,40 +88,38 @@ class LikelihoodAllocation:
             widths = [self.n_arms] * len(widths)
         return list(zip(widths, plans, strict=True))
 
-    def counts(self, state: PlannedState, n: int, n_contenders: int) -> IntArray:
+    def counts(self, game: PlannedGame, n: int, n_contenders: int) -> IntArray:
         """Return the number of pulls of each arm in a plan after the first."""
-        in_play, n_pulls = state.contested(), state.statistics.n_pulls
-        limit = state.problem.max_repetitions
+        in_play, n_pulls = game.contested(), game.statistics.n_pulls
+        limit = game.problem.max_repetitions
         if limit is not None:  # an arm without splits left makes room for another
             in_play = in_play & (n_pulls < limit)
-        estimates = estimate_arms(state)
+        estimates = estimate_arms(game, common_splits=self.common_splits)
         is_few = self.common_splits and self.n_arms <= FEW_ARMS
         shrinkage = 1.0 if is_few else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(estimates, state.alive, shrinkage)
-        likelihood = likelihood_of_leading(estimates, variance, n_pulls, state.alive, shrinkage)
+        variance = shrunk_variances(estimates, game.alive, shrinkage)
+        likelihood = likelihood_of_leading(estimates, variance, n_pulls, game.alive, shrinkage)
         if self._even_share() > 0:
             leader = keep_best(likelihood, in_play, 1)
-            likelihood[_is_wild(estimates, state.alive) & ~leader] *= LIKELIHOOD_OF_WILD
+            likelihood[_is_wild(estimates, game.alive) & ~leader] *= LIKELIHOOD_OF_WILD
         # Without noise, all arms but the leader have a likelihood of 0: the best means are next.
-        top = np.where(state.alive, estimates.mean, -np.inf).max(axis=1, keepdims=True)
+        top = np.where(game.alive, estimates.mean, -np.inf).max()
         with np.errstate(invalid="ignore"):
-            rank: FloatArray = np.where(likelihood > 0, likelihood, estimates.mean - top)
+            rank = np.where(likelihood > 0, likelihood, estimates.mean - top)
         contenders = keep_best(rank, in_play, n_contenders)
         first_two = keep_best(rank, in_play, 2)
         if self.common_splits:
             # Pulling only the leader yields no information about differences, so that an arm that
             # leads by chance would keep the lead.
             weight = np.sqrt(likelihood)
-            largest = np.where(in_play, weight, 0.0).max(axis=1, keepdims=True)
-            weight = np.where(first_two, largest, weight)
+            weight = np.where(first_two, np.where(in_play, weight, 0.0).max(), weight)
         else:
             weight = variance * np.sqrt(likelihood)
         evenly = contenders & ((likelihood >= LEAST_LIKELIHOOD) | first_two)
-        n_even = np.full(len(in_play), int(self._even_share() * n + 0.5))
+        n_even = int(self._even_share() * n + 0.5)
         even = greedy_counts(evenly.astype(np.float64), n_pulls, n_even, limit)
-        rest = n - even.sum(axis=1)
         weight = positive_weights(weight, contenders)
-        return even + greedy_counts(weight, n_pulls + even, rest, limit)
+        return even + greedy_counts(weight, n_pulls + even, n - int(even.sum()), limit)
 
     def _n_first(self) -> int:
         """Return the number of pulls of each arm before the first comparison."""
@@ -149,9 +147,8 @@ def _is_wild(estimates: Estimates, alive: BoolArray) -> BoolArray:
     Pulls of such an arm may make it the leader by chance, and rarely show that it is the best.
     """
     squares, freedom = (np.where(alive, x, 0.0) for x in (estimates.squares, estimates.freedom))
-    of_others = freedom.sum(axis=1, keepdims=True) - freedom
-    pooled = squares.sum(axis=1, keepdims=True) - squares
-    pooled /= np.maximum(of_others, 1e-9)
+    of_others = freedom.sum() - freedom
+    pooled = (squares.sum() - squares) / np.maximum(of_others, 1e-9)
     is_known = (of_others >= 2) & (pooled > 0) & (freedom > 0)
     return is_known & (squares > WILD * pooled * freedom)
 
@@ -174,25 +171,27 @@ class UniformAllocation(PlannedPolicy):
     --------
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=7)
-    >>> state = policy.start(Problem(n_arms=3))
-    >>> pulls = policy.ask(state, max_pulls=10)
+    >>> game = policy.start(Problem(n_arms=3))
+    >>> pulls = game.ask(max_pulls=10)
     >>> pulls.arm, pulls.repetition
     (array([0, 0, 1, 1, 2, 2]), array([0, 1, 0, 1, 0, 1]))
-    >>> policy.tell(state, pulls, rewards=-abs(pulls.arm - 1.0))
-    >>> int(policy.recommend(state))
+    >>> game.tell_all(pulls, rewards=-abs(pulls.arm - 1.0))
+    >>> game.recommend()
     1
     """
 
     n_pulls: int
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        n_arms = state.n_arms
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        yield game.within_splits(np.full(game.n_arms, self.n_pulls // game.n_arms))
+        game.best = best_alive(game.alive, game.mean)
+
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the only stage."""
+        n_arms = problem.n_arms
         check_budget("n_pulls", self.n_pulls, n_arms, f"to pull each of {n_arms} candidates once")
-        n_each = state.within_splits(np.full(state.alive.shape, self.n_pulls // n_arms))
-        state.stages = (Round(n_arms, state.level, most_pulls=n_arms * int(n_each.min())),)
-        state.most_pulls = self.n_pulls
-        yield n_each
-        state.best = best_alive(state.alive, state.mean())
+        n_each = min(self.n_pulls // n_arms, problem.max_repetitions or self.n_pulls)
+        return (Round(n_arms, problem.max_level, most_pulls=n_arms * n_each),)
 
 
 @dataclass(frozen=True)
@@ -223,7 +222,7 @@ class VarianceHalving(PlannedPolicy):
           bound of the variance (eq. 7), once each arm has the pulls that the bound requires.
         - "known": SHVar (Algorithm 3). It pulls ``argmax sigma^2 / N``.
         - "uniform": SH (Algorithm 2). It pulls the arms in turn.
-    reward_variances : array-like of shape (n_arms,) or (*batch, n_arms), default=None
+    reward_variances : array-like of shape (n_arms,), default=None
         The known variances of the rewards, for ``allocation="known"``.
     delta : float, default=0.05
         One minus the confidence level of the bound, for ``allocation="ucb"``.
@@ -284,14 +283,14 @@ class VarianceHalving(PlannedPolicy):
     >>> import numpy as np
     >>> from sklearn_halving.policies import Problem, VarianceHalving
     >>> policy = VarianceHalving(n_pulls=60)
-    >>> state = policy.start(Problem(n_arms=4))
+    >>> game = policy.start(Problem(n_arms=4))
     >>> rng, n_pulls = np.random.default_rng(0), np.zeros(4, dtype=int)
-    >>> while not policy.is_finished(state):
-    ...     pulls = policy.ask(state, max_pulls=100)
+    >>> while not game.is_finished:
+    ...     pulls = game.ask(max_pulls=100)
     ...     rewards = np.array([0.1, 0.2, 0.5, 0.4])[pulls.arm] + rng.normal(0, 0.1, len(pulls))
     ...     n_pulls += np.bincount(pulls.arm, minlength=4)
-    ...     policy.tell(state, pulls, rewards)
-    >>> int(policy.recommend(state)), int(n_pulls.sum()), bool(n_pulls[3] > n_pulls[0])
+    ...     game.tell_all(pulls, rewards)
+    >>> game.recommend(), int(n_pulls.sum()), bool(n_pulls[3] > n_pulls[0])
     (2, 60, True)
     """
 
@@ -321,51 +320,44 @@ class VarianceHalving(PlannedPolicy):
         halves = self.allocation != "likelihood"
         return replace(super().plan(problem), ranks_by="stage" if halves else "score")
 
-    def _play(self, state: PlannedState) -> Iterator[IntArray]:
-        """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
-        known = self._check(state)
-        stages, halves = self._stages(state.n_arms), self.allocation != "likelihood"
-        state.most_pulls = self.n_pulls
-        state.stages = tuple(
-            Round(width, state.level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
-            for width, plans in stages
-        )
-        n_left = sum(len(plans) for _, plans in stages)
-        for state.stage, (width, plans) in enumerate(stages):  # Algorithm 1, line 4
-            if not self.keep_pulls:
-                state.forget()
-            for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                counts = self._counts(state, known, width, n_pulls, is_even)  # lines 6 to 8
-                yield state.within_splits(counts)
-                n_left -= 1
-                is_end = i == len(plans) if halves else not n_left
-                mean = estimate_arms(state).mean if is_end else state.mean()
-                best = best_alive(state.alive, mean)
-                # A single survivor is not pulled again and stays the best, as does a leader after
-                # a stop.
-                alone = (best == NO_ARM) & state.alive.any(axis=1)
-                state.best = np.where(alone | state.is_stopped, state.best, best)
-                if halves and is_end:  # lines 9 to 12
-                    goes_on = ~state.is_stopped[:, np.newaxis]
-                    kept = keep_best(mean, state.alive, (width + 1) // 2)
-                    state.alive = np.where(goes_on, kept, state.alive)
-                if n_left:
-                    self._stop_early(state, known)
-                if state.is_stopped.all():
-                    return
+    def start(self, problem: Problem, seed: Seed = None) -> HalvingGame:
+        """Return the game before the first pull."""
+        return HalvingGame(self, problem)
 
-    def _check(self, state: PlannedState) -> FloatArray | None:
-        """Return the known variances, or raise if the parameters do not suit the problem."""
-        n_arms, n_splits = state.n_arms, state.problem.max_repetitions
+    def stages(self, problem: Problem) -> tuple[Round, ...]:
+        """Return the stages of Algorithm 1."""
+        n_arms, n_splits = problem.n_arms, problem.max_repetitions
         why = f"for {n_arms} candidates in all stages of allocation={self.allocation!r}"
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
-        if self.common_splits and self.keep_pulls:
-            state.table = np.empty((*state.alive.shape, 0))
-        if self.reward_variances is None:
-            return None
-        return checked_variances(self.reward_variances, n_arms, state.batch_shape)
+        self._known_variances(n_arms)
+        return tuple(
+            Round(width, problem.max_level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
+            for width, plans in self._stages(n_arms)
+        )
+
+    def play(self, game: PlannedGame) -> Iterator[IntArray]:
+        """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
+        stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
+        n_left = sum(len(plans) for _, plans in stages)
+        for game.stage, (width, plans) in enumerate(stages):  # line 4
+            if not self.keep_pulls:
+                game.forget()
+            for i, (n_pulls, is_even) in enumerate(plans, start=1):
+                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8
+                yield game.within_splits(counts)
+                n_left -= 1
+                is_end = i == len(plans) if halves else not n_left
+                mean = self._estimates(game).mean if is_end else game.mean
+                # A single survivor is not pulled again and stays the best.
+                best = best_alive(game.alive, mean)
+                game.best = game.best if best == NO_ARM and game.alive.any() else best
+                if halves and is_end:  # lines 9 to 12
+                    game.alive = keep_best(mean, game.alive, (width + 1) // 2)
+                if n_left and self._is_clear(game):
+                    game.is_stopped = True
+                    return
 
     def _stages(self, n_arms: int) -> list[tuple[int, list[tuple[int, bool]]]]:
         """Return the number of arms in play in each stage, and its plans.
@@ -393,46 +385,62 @@ class VarianceHalving(PlannedPolicy):
         """Return the number of pulls of an arm before its estimated variance is used."""
         return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
 
-    def _counts(
-        self, state: PlannedState, known: FloatArray | None, width: int, n: int, is_even: bool
-    ) -> IntArray:
+    def _counts(self, game: PlannedGame, width: int, n: int, is_even: bool) -> IntArray:
         """Return how ``n`` pulls are allocated to the arms in play."""
-        in_play, n_pulls = state.contested(), state.statistics.n_pulls
-        budget, limit = np.full(len(in_play), n), state.problem.max_repetitions
+        in_play, n_pulls = game.contested(), game.statistics.n_pulls
+        limit, known = game.problem.max_repetitions, self._known_variances(game.n_arms)
         if is_even or self.allocation == "uniform":  # Algorithm 2
-            return greedy_counts(in_play.astype(np.float64), n_pulls, budget, limit)
+            return greedy_counts(in_play.astype(np.float64), n_pulls, n, limit)
         if known is not None:  # Algorithm 3, line 4
-            return greedy_counts(positive_weights(known, in_play), n_pulls, budget, limit)
+            return greedy_counts(positive_weights(known, in_play), n_pulls, n, limit)
         if self.allocation == "likelihood":
-            return self._by_likelihood(state.n_arms).counts(state, n, width)
+            return self._by_likelihood(game.n_arms).counts(game, n, width)
         shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(estimate_arms(state), state.alive, shrinkage)
+        variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
-        if self.allocation == "ucb" and limit is None:
-            n_least = np.where(weight > 0, n_pulls, self._least_count()).min(axis=1, keepdims=True)
-            is_ready = n_least >= self._least_count()  # Algorithm 4, line 8
-            counts = bounded_counts(weight * is_ready, n_pulls, budget, self.delta)
-            return counts + greedy_counts(weight * ~is_ready, n_pulls, budget, limit)
-        return greedy_counts(weight, n_pulls, budget, limit)
+        is_ready = n_pulls[weight > 0].min(initial=self._least_count()) >= self._least_count()
+        if self.allocation == "ucb" and limit is None and is_ready:  # Algorithm 4, line 8
+            return bounded_counts(weight, n_pulls, n, self.delta)
+        return greedy_counts(weight, n_pulls, n, limit)
 
-    def _stop_early(self, state: PlannedState, known: FloatArray | None) -> None:
-        """Stop the problems that fulfil a stopping rule, and recommend their leaders."""
-        if self.stop_probability is None and self.tolerance is None:
-            return
-        overlap = state.problem.overlap if self.overlap is None else self.overlap
-        mean, error, ready = errors_in_play(state, known, overlap)
-        leader = best_alive(state.alive, mean)
-        for i in np.flatnonzero(ready):
-            if is_clear(mean[i], error[i], int(leader[i]), self.stop_probability, self.tolerance):
-                state.is_stopped[i], state.best[i] = True, leader[i]
+    def _estimates(self, game: PlannedGame) -> Estimates:
+        return estimate_arms(game, common_splits=self.common_splits and self.keep_pulls)
 
-    def ended_by(self, state: PlannedState) -> Sequence[str]:
-        """Return the stopping rules in use if one of them ended the play, else nothing."""
-        rules = {"stop_probability": self.stop_probability, "tolerance": self.tolerance}
-        is_stopped = state.is_stopped.all()
-        return [f"{k}={v}" for k, v in rules.items() if is_stopped and v is not None]
+    def _known_variances(self, n_arms: int) -> FloatArray | None:
+        """Return the known variances, or raise if they do not suit the number of arms."""
+        if self.reward_variances is None:
+            return None
+        return checked_variances(self.reward_variances, n_arms)
+
+    def _is_clear(self, game: PlannedGame) -> bool:
+        """Return whether a stopping rule is fulfilled, and recommend the leader if so."""
+        if (self.stop_probability is None and self.tolerance is None) or game.alive.sum() < 2:
+            return False
+        overlap = game.problem.overlap if self.overlap is None else self.overlap
+        estimates, known = self._estimates(game), self._known_variances(game.n_arms)
+        error = errors_in_play(game, estimates, known, overlap)
+        if error is None:
+            return False
+        mean = np.where(game.alive, estimates.mean, np.nan)
+        leader = best_alive(game.alive, mean)
+        if not is_clear(mean, error, leader, self.stop_probability, self.tolerance):
+            return False
+        game.best = leader
+        return True
 
     def least_n_pulls(self, n_arms: int) -> int:
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
+
+
+class HalvingGame(PlannedGame):
+    """A game of `VarianceHalving`, which may stop early."""
+
+    policy: VarianceHalving
+
+    def ended_by(self) -> Sequence[str]:
+        """Return the stopping rules in use if one of them ended the play, else nothing."""
+        policy = self.policy
+        rules = {"stop_probability": policy.stop_probability, "tolerance": policy.tolerance}
+        return [f"{k}={v}" for k, v in rules.items() if self.is_stopped and v is not None]

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from sklearn_halving import _typing as t
 from sklearn_halving import policies
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, UsesTime
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
 from sklearn_halving.resources import Resource
@@ -283,7 +283,7 @@ class BanditSearchCV(BaseSearch):
             )
         if self.min_resources is not None and not has_levels:
             raise self._left_out("min_resources", "fits at one level")
-        uses_time = isinstance(self.policy, UsesTime) and self.policy.uses_time
+        uses_time = isinstance(self.policy, GrowsArms) and self.policy.uses_time
         if uses_time and self.time_budget is None:
             raise ValueError(
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
@@ -351,7 +351,7 @@ class BanditSearchCV(BaseSearch):
         # Most policies reject a budget that is too small. A huge grid is not listed before.
         with naming_n_fits(self.policy, setup, n_fits):
             plan = make_plan(policy, setup)
-            policy.start(plan.problem, seed=SeedSequence(0))
+            policy.start(plan.problem, SeedSequence(0))
         if plan.has_rungs and not plays_levels(policy):
             raise ValueError(
                 f"plays_levels must be True for policy={policy!r}, which plans rungs. Set it in "

@@ -241,7 +241,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
         """Return the time of training and scoring the first candidate on the first split."""
         task = self._make_task(run)
-        arm = int(run.policy.ask(run.state, 1).arm[0])
+        arm = run.game.ask(1)[0].arm
         run.candidates.ensure(arm)
         with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
             executor.submit(Job(Pull(arm, task.max_level, 0)))
@@ -306,7 +306,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     progress.write_start(run.n_workers)
                 loop = PullLoop(
                     run.policy,
-                    run.state,
+                    run.game,
                     executor,
                     reward=run.reward,
                     log=run.log,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -21,14 +21,14 @@ from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import IntArray
+from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._protocol import (
     Believes,
     Guarantees,
     PlaysStages,
     Policy,
     StopsEarly,
-    TakesKnown,
+    alive_arms,
 )
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
@@ -55,15 +55,15 @@ class RunLog(PullLog):
 
     Parameters
     ----------
-    stage : Callable[[Pull], int] or None
-        Function that returns the stage of a pull; None if the policy has no stages.
+    game : object
+        The game, which may have stages.
     working, failing : set[int]
         The candidates with a score, and those with a fit that failed or was not scored.
     is_said : bool
         Whether the warning was given.
     """
 
-    stage: Callable[[Pull], int] | None = field(kw_only=True)
+    game: Any = field(kw_only=True)
     stages: dict[Pull, int] = field(default_factory=dict)
     working: set[int] = field(default_factory=set)
     failing: set[int] = field(default_factory=set)
@@ -72,8 +72,8 @@ class RunLog(PullLog):
     def record(self, outcome: Outcome) -> None:
         """Add an outcome. A stage ends after the policy has been told all of its pulls."""
         super().record(outcome)
-        if self.stage is not None:
-            self.stages[outcome.pull] = self.stage(outcome.pull)
+        if isinstance(self.game, PlaysStages):
+            self.stages[outcome.pull] = self.game.stage
         error = outcome.error or outcome.score_error
         (self.failing if error else self.working).add(outcome.pull.arm)
         if error and not self.is_said and len(self.working) < 2:
@@ -137,7 +137,7 @@ class Run:
     plan: SearchPlan
     candidates: LazyCandidates
     source: Source | None
-    state: Any = field(init=False)
+    game: Any = field(init=False)
     task: EvaluationTask = field(init=False)
     deadline: float = inf
     budget: str = ""
@@ -157,9 +157,9 @@ class Run:
         if self.plan.of_policy.breaks_ties:
             ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
             problem = replace(problem, tie_break=ties)
-        self.state = self.policy.start(problem, seed=self.setup.inputs.seeds.policy)
+        self.game = self.policy.start(problem, self.setup.inputs.seeds.policy)
         if self.source is not None:
-            self.source.policy, self.source.state = self.policy, self.state
+            self.source.game = self.game
 
     def begin(
         self, task: EvaluationTask, known: KnownFits | None, deadline: float, budget: str
@@ -167,12 +167,10 @@ class Run:
         """Start the policy, and open the log, which knows its stages."""
         self.task, self.known, self.deadline, self.budget = task, known, deadline, budget
         self.start()
-        policy, source, problem = self.policy, self.source, self.plan.problem
-        takes_known = self.plan.uses_time and isinstance(policy, TakesKnown)
-        if known is not None and takes_known and isinstance(source, CandidateSource):
+        source, problem = self.source, self.plan.problem
+        if known is not None and self.plan.uses_time and isinstance(source, CandidateSource):
             self.known_first = source.start_with(known, problem, self.reward)
-        stage = partial(policy.stage, self.state) if isinstance(policy, PlaysStages) else None
-        self.log = RunLog(stage=stage)
+        self.log = RunLog(game=self.game)
 
     @property
     def reward(self) -> Reward:
@@ -184,20 +182,23 @@ class Run:
         """What ended the search before its plan was complete; empty if nothing did."""
         if self.stopped_by != "policy":
             return STOPPED_BY.get(self.stopped_by, self.budget)
-        policy = self.policy
-        return " or ".join(policy.ended_by(self.state)) if isinstance(policy, StopsEarly) else ""
+        return " or ".join(self.game.ended_by()) if isinstance(self.game, StopsEarly) else ""
+
+    def is_alive(self) -> BoolArray:
+        """Return which arms the policy may still pull."""
+        return alive_arms(self.game, self.plan.problem.n_arms)
 
     def last_stages(self) -> IntArray | None:
         """Return the last stage in which each candidate was in play; None without stages.
 
         Candidates without a fit have -1.
         """
-        if self.log.stage is None:
+        if not isinstance(self.game, PlaysStages):
             return None
         last = np.full(self.plan.problem.n_arms, -1)
         for pull, stage in self.log.stages.items():
             last[pull.arm] = max(last[pull.arm], stage)
-        is_left = self.policy.is_alive(self.state) & (last >= 0)
+        is_left = self.is_alive() & (last >= 0)
         if self.plan.of_policy.ranks_by == "stage":
             last[is_left] = last.max()
         return last
@@ -244,8 +245,8 @@ class Run:
 
         Of arms with the same scores on common splits, a model may prefer any; the first is taken.
         """
-        arm = int(self.policy.recommend(self.state))
-        if not isinstance(self.policy, Believes):
+        arm = int(self.game.recommend())
+        if not isinstance(self.game, Believes):
             return arm
         scores: dict[int, dict[tuple[int, ...], float]] = {arm: {}}
         for pull, outcome in self.log.outcomes.items():
@@ -301,9 +302,9 @@ def report_doubt(run: Run) -> None:
             f"{outside[0]:.6g}, so the confidence bounds of the policy are not valid. Give a "
             "policy object with the reward_range of the score."
         )
-    if not isinstance(policy, Guarantees) or not policy.is_finished(run.state):
+    if not run.game.is_finished or not isinstance(run.game, Guarantees):
         return
-    if not policy.is_confident(run.state):
+    if not run.game.is_confident():
         warn_user(
             f"{type(policy).__name__} used its {len(run.outcomes)} fits before it reached its "
             "confidence level, so the choice is not guaranteed. Give it more fits."

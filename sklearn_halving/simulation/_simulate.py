@@ -1,13 +1,15 @@
-"""Play policies against an environment, with many problems in lockstep, and the result."""
+"""Play policies against an environment, with many problems at a time, and the result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
 
 from sklearn_halving._checks import check_count, refuse_unless
 from sklearn_halving.policies import (
@@ -202,10 +204,10 @@ def estimate_of(values: npt.ArrayLike) -> Estimate:
 
 
 N_VALUES = 2**16
-"""Problems times arms of one batch, if nothing else is asked for: what fits into the cache."""
+"""Largest number of problems times arms of a block."""
 
 N_PLANNED = 2**21
-"""Largest number of pulls of one batch that a policy may plan ahead, about 50 MB."""
+"""Largest number of pulls that the games of a block may plan ahead, about 50 MB."""
 
 N_ASKED = 2**18
 """Number of pulls of all problems requested at a time; they fit into the cache."""
@@ -219,7 +221,7 @@ def simulate(
     *,
     checkpoints: Sequence[int] = (),
     max_pulls: int = 1_000_000,
-    batch_size: int | None = None,
+    n_jobs: int | None = None,
 ) -> SimulationResult:
     """Play a policy on many problems drawn from an environment.
 
@@ -243,9 +245,8 @@ def simulate(
         policy is recorded, in increasing order.
     max_pulls : int, default=1_000_000
         Number of pulls of one problem within which the policy must stop by itself.
-    batch_size : int or None, default=None
-        Number of problems in lockstep. None chooses a number that fits into the processor's
-        cache. It affects the result only for policies that draw at random, such as `EXP3`.
+    n_jobs : int or None, default=None
+        Number of processes, as in scikit-learn. The result does not depend on it.
 
     Returns
     -------
@@ -275,24 +276,18 @@ def simulate(
     policy = checked_policy(policy, environment)
     check_count("n_problems", n_problems)
     check_count("max_pulls", max_pulls)
-    if batch_size is not None:
-        check_count("batch_size", batch_size)
     marks = _checked_checkpoints(checkpoints)
     problem = problem_of(policy, environment)
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    batches: list[dict[str, Any]] = []
-    n_played = n_most = 0
-    while n_played < n_problems:
-        size = batch_size or _batch_size(policy, problem, n_most)
-        size = min(size, n_problems - n_played)
-        randomness = Randomness.of(root, size, n_played)
-        games = Games(environment.draw(randomness, problem.n_arms), problem, marks)
-        own = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, len(batches)))
-        batches.append(games.play(policy, own, max_pulls))
-        n_played, n_most = n_played + size, max(n_most, int(games.n_pulls.max()))
+    size = _block_size(policy, problem, ceil(n_problems / effective_n_jobs(n_jobs)))
+    numbers = [range(n_problems)[i : i + size] for i in range(0, n_problems, size)]
+    blocks = Parallel(n_jobs=n_jobs)(
+        delayed(_play_block)(policy, environment, problem, marks, max_pulls, root, own)
+        for own in numbers
+    )
     joined: dict[str, Any] = {"checkpoints": np.array(marks, dtype=np.int64)}
-    for name, value in batches[0].items():
-        parts = [batch[name] for batch in batches]
+    for name, value in blocks[0].items():
+        parts = [block[name] for block in blocks]
         joined[name] = None if value is None else np.concatenate(parts)
     return SimulationResult(policy=policy, environment=environment, **joined)
 
@@ -338,34 +333,53 @@ def problem_of(policy: Policy, environment: Environment) -> Problem:
     return replace(problem, n_arms=plan.n_arms)
 
 
-def _batch_size(policy: Policy, problem: Problem, n_most: int) -> int:
-    """Return how many problems to play in lockstep.
+def _block_size(policy: Policy, problem: Problem, most: int) -> int:
+    """Return how many problems to play at a time, of at most ``most``.
 
-    A policy whose decisions do not depend on the order of rewards may plan many pulls at a time,
-    at most all pulls of a stage or of a problem. If neither number is known, the first problem is
-    played alone. Problems so far had at most ``n_most`` pulls.
+    A policy whose decisions do not depend on the order of rewards may plan many pulls at a time.
     """
-    size = N_VALUES // problem.n_arms
+    size = min(most, N_VALUES // problem.n_arms)
     if policy.order_free:
-        plan = policy.plan(problem)
-        rounds = [stage.most_pulls or 0 for stage in plan.brackets[0].rounds]
-        known = [n for n in (max(rounds, default=0), plan.max_pulls, n_most) if n]
-        size = min(size, N_PLANNED // min(known)) if known else 1
+        n_pulls = policy.plan(problem).n_pulls(problem.max_repetitions)
+        size = min(size, N_PLANNED // (n_pulls or N_PLANNED // 100))
     return max(1, size)
 
 
-class Games:
+def _play_block(
+    policy: Policy,
+    environment: Environment,
+    problem: Problem,
+    marks: list[int],
+    max_pulls: int,
+    root: np.random.SeedSequence,
+    numbers: range,
+) -> dict[str, Any]:
+    """Play problems of these numbers, and return the fields of `SimulationResult`."""
+    randomness = Randomness.of(root, len(numbers), numbers.start)
+    block = Block(policy, problem, environment.draw(randomness, problem.n_arms), marks)
+    keys = ((*root.spawn_key, i) for i in numbers)
+    seeds = (np.random.SeedSequence(root.entropy, spawn_key=key) for key in keys)
+    block.games = [policy.start(problem, seed) for seed in seeds]
+    return block.play(max_pulls)
+
+
+class Block:
     """Problems that are played at the same time.
 
     Parameters
     ----------
-    arms : Arms
+    policy : Policy
     problem : Problem
+    arms : Arms
     checkpoints : list of int
     """
 
-    def __init__(self, arms: Arms, problem: Problem, checkpoints: list[int]) -> None:
-        self.arms, self.problem, self.checkpoints = arms, problem, np.array(checkpoints)
+    def __init__(
+        self, policy: Policy, problem: Problem, arms: Arms, checkpoints: list[int]
+    ) -> None:
+        self.policy, self.problem, self.arms = policy, problem, arms
+        self.games: list[Any] = []
+        self.checkpoints = np.array(checkpoints)
         self._values = np.asarray(arms.values, dtype=np.float64)
         n_problems = len(self._values)
         self.n_pulls = np.zeros(n_problems, dtype=np.int64)
@@ -376,59 +390,61 @@ class Games:
         self.checkpoint_regret = np.full(shape, np.nan)
         self.checkpoint_is_mistake = np.ones(shape, dtype=bool)
         self._is_marked = np.zeros(shape, dtype=bool)
-        self._plays_on = np.ones(n_problems, dtype=bool)
 
-    def play(self, policy: Policy, seed: np.random.SeedSequence, max_pulls: int) -> dict[str, Any]:
+    def play(self, max_pulls: int) -> dict[str, Any]:
         """Play to the end, and return the fields of `SimulationResult`."""
-        state = policy.start(self.problem, batch_shape=self.n_pulls.shape, seed=seed)
-        shape, n = np.shape(policy.is_alive(state))[:-1], len(self.n_pulls)
-        rule = f"play {n} problems at a time, the batch_shape of start"
-        advice = "BanditSearchCV plays policies of one problem."
-        refuse_unless(shape == (n,), type(policy).__name__, rule, f"batch_shape {shape}", advice)
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, self._n_wanted(policy.order_free))
-            rewards = self._rewards(policy, pulls)
-            if not self._plays_on.any():
-                raise RuntimeError(
-                    f"{type(policy).__name__} must ask for a pull or have ended, but did neither "
-                    f"after {self.n_pulls.max()} pulls of a problem, all of them told. Let "
-                    "is_finished be true there, or ask return a pull."
-                )
-            policy.tell(state, pulls, rewards)
-            self._pass_checkpoints(policy, state)
-            if (most := int(self.n_pulls.max())) >= max_pulls and not policy.is_finished(state):
+        plays_on = np.array([not game.is_finished for game in self.games])
+        while plays_on.any():
+            numbers = np.flatnonzero(plays_on)
+            self._play_round(numbers.tolist(), self._n_wanted(numbers))
+            self._pass_checkpoints()
+            plays_on[numbers] = [not self.games[i].is_finished for i in numbers.tolist()]
+            if (most := self.n_pulls[plays_on].max(initial=0)) >= max_pulls:
                 raise RuntimeError(
                     f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
-                    f"{policy!r} was at {most} and went on. Give it a max_pulls of its own."
+                    f"{self.policy!r} was at {most} and went on. Give it a max_pulls of its own."
                 )
-        return self._outcomes(policy, state)
+        return self._outcomes()
 
-    def _n_wanted(self, order_free: bool) -> int:
+    def _n_wanted(self, numbers: IntArray) -> int:
         """Return the number of pulls of each problem to request."""
-        if not order_free:
+        if not self.policy.order_free:
             return 1  # the policy knows every reward before the next pull
-        wanted = max(1, N_ASKED // len(self._values))
-        left = self.checkpoints - self.n_units[:, np.newaxis]
-        left = left[(left > 0) & self._plays_on[:, np.newaxis]]
-        if left.size:  # no problem may pass its next checkpoint, at any level
-            wanted = max(1, min(wanted, int(left.min()) // self.problem.max_level))
+        wanted = max(1, N_ASKED // len(numbers))
+        left = self.checkpoints - self.n_units[numbers, np.newaxis]
+        if (left > 0).any():  # no problem may pass its next checkpoint, at any level
+            wanted = max(1, min(wanted, int(left[left > 0].min()) // self.problem.max_level))
         return wanted
 
-    def _rewards(self, policy: Policy, pulls: Pulls) -> FloatArray:
-        """Return the rewards of pulls, NaN for padding. Also count the pulls."""
-        place = np.flatnonzero(pulls.arm != NO_ARM)
-        row = place // max(1, len(pulls))
-        counts = np.bincount(row, minlength=len(self._values))
-        self._plays_on = counts > 0
-        rewards = np.full(pulls.arm.shape, np.nan)
-        if len(place):
-            flat = Pulls(*(np.take(column, place) for column in pulls))
-            for smallest_and_largest in zip(*((c.min(), c.max()) for c in flat), strict=True):
-                self.problem.check(policy, Pull(*map(int, smallest_and_largest)))
-            rewards.put(place, self.arms.rewards(row, flat))
-            self.n_pulls += counts
-            self._count_units(row, flat)
-        return rewards
+    def _play_round(self, numbers: list[int], n_wanted: int) -> None:
+        """Ask each game, draw the rewards of all of them at once, and tell them."""
+        asked = [self.games[i].ask(n_wanted) for i in numbers]
+        if not all(len(pulls) for pulls in asked):
+            raise RuntimeError(
+                f"{type(self.policy).__name__} must ask for a pull or have ended, but did neither "
+                f"after {self.n_pulls[numbers].max()} pulls of a problem, all of them told. Let "
+                "is_finished be true there, or ask return a pull."
+            )
+        ends = np.cumsum([len(pulls) for pulls in asked])
+        counts = np.diff(ends, prepend=0)
+        pulls, row = _joined(asked), np.repeat(numbers, counts)
+        rewards = self._rewards(row, pulls)
+        self.n_pulls[numbers] += counts
+        self._count_units(row, pulls)
+        for i, own, end in zip(numbers, asked, ends.tolist(), strict=True):
+            told = rewards[end - len(own) : end]
+            if isinstance(own, Pulls):
+                self.games[i].tell_all(own, told)
+            else:
+                for pull, reward in zip(own, told.tolist(), strict=True):
+                    self.games[i].tell(pull, reward)
+
+    def _rewards(self, row: IntArray, pulls: Pulls) -> FloatArray:
+        """Return the rewards of pulls, or raise if the problem does not have them."""
+        columns = pulls.arm, pulls.level, pulls.repetition
+        for number in (np.min, np.max):
+            self.problem.check(self.policy, Pull(*(int(number(column)) for column in columns)))
+        return np.asarray(self.arms.rewards(row, pulls), dtype=np.float64)
 
     def _count_units(self, row: IntArray, pulls: Pulls) -> None:
         """Count the cost of pulls beyond the current level of their arms."""
@@ -448,11 +464,17 @@ class Games:
         self._standing[place] = np.maximum(reached, before)
         np.add.at(self.n_units, row, cost)
 
-    def _pass_checkpoints(self, policy: Policy, state: Any) -> None:
+    def _pass_checkpoints(self) -> None:
         """Record the choice of problems that have reached a checkpoint."""
         due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
         if due.any():
-            self._mark(due, *self._judged(np.asarray(policy.recommend(state))))
+            self._mark(due, *self._judged(self._recommended(np.flatnonzero(due.any(axis=1)))))
+
+    def _recommended(self, numbers: IntArray) -> IntArray:
+        """Return the arms that games of these numbers choose now; ``NO_ARM`` for the others."""
+        arms = np.full(len(self.games), NO_ARM)
+        arms[numbers] = [self.games[i].recommend() for i in numbers.tolist()]
+        return arms
 
     def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
         np.copyto(self.checkpoint_regret, regret[:, np.newaxis], where=due)
@@ -464,21 +486,32 @@ class Games:
         value = np.where(arm == NO_ARM, np.nan, self._values[np.arange(len(arm)), arm])
         return np.asarray(self.arms.best_value) - value, ~(value >= self._values.max(axis=1))
 
-    def _outcomes(self, policy: Policy, state: Any) -> dict[str, Any]:
+    def _outcomes(self) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
-        arm = candidate = np.asarray(policy.recommend(state))
+        arm = candidate = self._recommended(np.arange(len(self.games)))
         regret, is_mistake = self._judged(arm)
         self._mark(~self._is_marked, regret, is_mistake)
         if self.arms.candidate is not None:
             chosen = self.arms.candidate[np.arange(len(arm)), arm]
             candidate = np.where(arm == NO_ARM, NO_ARM, chosen)
+        is_confident = None
+        if isinstance(self.games[0], Guarantees):
+            is_confident = np.array([game.is_confident() for game in self.games])
         return {
             "recommended": candidate,
             "regret": regret,
             "is_mistake": is_mistake,
             "n_pulls": self.n_pulls,
             "n_units": self.n_units,
-            "is_confident": policy.is_confident(state) if isinstance(policy, Guarantees) else None,
+            "is_confident": is_confident,
             "checkpoint_regret": self.checkpoint_regret,
             "checkpoint_is_mistake": self.checkpoint_is_mistake,
         }
+
+
+def _joined(asked: list[Sequence[Pull]]) -> Pulls:
+    """Return the pulls of several games as arrays."""
+    if not all(isinstance(pulls, Pulls) for pulls in asked):
+        return Pulls.of([pull for pulls in asked for pull in pulls])
+    names = ("arm", "level", "repetition")
+    return Pulls(*(np.concatenate([getattr(own, name) for own in asked]) for name in names))

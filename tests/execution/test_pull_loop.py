@@ -17,7 +17,7 @@ from sklearn_halving.execution._pull_loop import PullLog, PullLoop, PullObserver
 from sklearn_halving.execution._store import FitStore, SearchRecord
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.execution.workers._executors import open_executor
-from sklearn_halving.policies import Hyperband, Plan, Problem, Pull, Pulls, open_plan
+from sklearn_halving.policies import Hyperband, Plan, Problem, Pull, open_plan
 from sklearn_halving.policies._plan import DEFAULT_WINDOW
 
 
@@ -58,10 +58,10 @@ def run(
     known: KnownFits | None = None,
     observer: PullObserver | None = None,
 ) -> tuple[Any, PullLog]:
-    """Play a policy against real workers; return its last state and the log."""
+    """Play a policy against real workers; return its game and the log."""
     log = PullLog() if log is None else log
     problem = Problem(len(task.candidates), 1, max_level, task.n_repetitions)
-    state = policy.start(problem)
+    game = policy.start(problem)
     if window is None and not policy.order_free:
         window = DEFAULT_WINDOW
     with (
@@ -70,7 +70,7 @@ def run(
     ):
         loop = PullLoop(
             policy,
-            state,
+            game,
             executor,
             reward=lambda outcome: float(outcome.test_scores),
             log=log,
@@ -82,14 +82,7 @@ def run(
         if watch is not None:
             loop.observer = Spy(lambda pull: watch(loop, pull))
         loop.run()
-    return state, log
-
-
-@dataclass
-class Trail:
-    told: list[tuple[Pull, float]] = field(default_factory=list)
-    asks: list[tuple[int, list[Pull]]] = field(default_factory=list)
-    n_pulls: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    return game, log
 
 
 @dataclass(frozen=True)
@@ -103,30 +96,39 @@ class Capricious:
     def plan(self, problem: Problem) -> Plan:
         return open_plan(problem, self.n_pulls)
 
-    def start(self, problem: Problem, *, batch_shape: Any = (), seed: Any = None) -> Trail:
-        return Trail(n_pulls=np.zeros(problem.n_arms, dtype=int))
+    def start(self, problem: Problem, seed: Any = None) -> Trail:
+        return Trail(self, np.zeros(problem.n_arms, dtype=int))
 
-    def ask(self, state: Trail, max_pulls: int) -> Pulls:
+
+@dataclass
+class Trail:
+    policy: Any
+    n_pulls: np.ndarray
+    told: list[tuple[Pull, float]] = field(default_factory=list)
+    asks: list[tuple[int, list[Pull]]] = field(default_factory=list)
+
+    @property
+    def is_finished(self) -> bool:
+        return len(self.told) >= self.policy.n_pulls
+
+    def ask(self, max_pulls: int) -> list[Pull]:
         pulls = []
-        for _ in range(min(self.most_at_once, max_pulls)):
-            digest = hash((len(state.asks), tuple(reward for _, reward in state.told)))
-            arm = digest % len(state.n_pulls)
-            pulls.append(Pull(arm, 1, int(state.n_pulls[arm])))
-            state.n_pulls[arm] += 1
-        state.asks.append((len(state.told), pulls))
-        return Pulls.of(*pulls)
+        for _ in range(min(self.policy.most_at_once, max_pulls)):
+            digest = hash((len(self.asks), tuple(reward for _, reward in self.told)))
+            arm = digest % len(self.n_pulls)
+            pulls.append(Pull(arm, 1, int(self.n_pulls[arm])))
+            self.n_pulls[arm] += 1
+        self.asks.append((len(self.told), pulls))
+        return pulls
 
-    def tell(self, state: Trail, pulls: Pulls, rewards: np.ndarray) -> None:
-        state.told += zip(pulls.each(), rewards.tolist(), strict=True)
+    def tell(self, pull: Pull, reward: float) -> None:
+        self.told.append((pull, reward))
 
-    def is_finished(self, state: Trail) -> bool:
-        return len(state.told) >= self.n_pulls
+    def out(self) -> list[int]:
+        return []
 
-    def is_alive(self, state: Trail) -> np.ndarray:
-        return np.ones(len(state.n_pulls), dtype=bool)
-
-    def recommend(self, state: Trail) -> np.ndarray:
-        return np.array(0)
+    def recommend(self) -> int:
+        return 0
 
 
 def slow_task(n_arms: int = 6, seconds: float = 0.002) -> EvaluationTask:
@@ -140,8 +142,8 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
     task = slow_task()
     trails, logs = [], []
     for backend, n_jobs in BACKENDS:
-        state, log = run(Capricious(), task, backend=backend, n_jobs=n_jobs, window=window)
-        trails.append(state)
+        game, log = run(Capricious(), task, backend=backend, n_jobs=n_jobs, window=window)
+        trails.append(game)
         logs.append(set(log.outcomes))
     assert len(trails[0].told) == 40
     for trail, pulled in zip(trails[1:], logs[1:], strict=True):
@@ -152,9 +154,9 @@ def test_an_order_sensitive_policy_decides_alike_everywhere(window: int | None) 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_pulls_left_open_by_a_policy_that_stops_are_waited_for(backend: str, n_jobs: int) -> None:
-    state, log = run(Capricious(n_pulls=5), slow_task(), backend=backend, n_jobs=n_jobs)
-    asked = [pull for _, pulls in state.asks for pull in pulls]
-    assert len(state.told) == 5
+    game, log = run(Capricious(n_pulls=5), slow_task(), backend=backend, n_jobs=n_jobs)
+    asked = [pull for _, pulls in game.asks for pull in pulls]
+    assert len(game.told) == 5
     assert sorted(log.outcomes) == sorted(asked)
     assert len(asked) > 5
 
@@ -165,8 +167,13 @@ class Astray(Capricious):
 
     pull: Pull | None = None
 
-    def ask(self, state: Trail, max_pulls: int) -> Pulls:
-        return Pulls.of() if self.pull is None else Pulls.of(self.pull)
+    def start(self, problem: Problem, seed: Any = None) -> Trail:
+        return AstrayGame(self, np.zeros(problem.n_arms, dtype=int))
+
+
+class AstrayGame(Trail):
+    def ask(self, max_pulls: int) -> list[Pull]:
+        return [] if self.policy.pull is None else [self.policy.pull]
 
 
 @pytest.mark.parametrize(
@@ -196,13 +203,18 @@ class Watching(Capricious):
 
     seen: list[set[int]] = field(default_factory=list)
 
-    def ask(self, state: Trail, max_pulls: int) -> Pulls:
-        self.seen.append(threads_of_blas())
-        return super().ask(state, max_pulls)
+    def start(self, problem: Problem, seed: Any = None) -> Trail:
+        return WatchingGame(self, np.zeros(problem.n_arms, dtype=int))
 
-    def tell(self, state: Trail, pulls: Pulls, rewards: np.ndarray) -> None:
-        self.seen.append(threads_of_blas())
-        super().tell(state, pulls, rewards)
+
+class WatchingGame(Trail):
+    def ask(self, max_pulls: int) -> list[Pull]:
+        self.policy.seen.append(threads_of_blas())
+        return super().ask(max_pulls)
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        self.policy.seen.append(threads_of_blas())
+        super().tell(pull, reward)
 
 
 SHARE = min(2, max(1, cpu_count() // 2))
@@ -257,9 +269,9 @@ def hyperband_task(estimator: Known, n_splits: int = 2, **options: Any) -> Evalu
 @pytest.mark.parametrize(("backend", "n_jobs"), [*BACKENDS, ("multiprocessing", 2)])
 def test_every_backend_finds_the_same(backend: str, n_jobs: int, pre_dispatch: int | str) -> None:
     task = hyperband_task(Known())
-    state, log = run(Hyperband(), task, backend=backend, n_jobs=n_jobs, pre_dispatch=pre_dispatch)
-    expected_state, expected = run(Hyperband(), task)
-    assert Hyperband().recommend(state) == Hyperband().recommend(expected_state)
+    game, log = run(Hyperband(), task, backend=backend, n_jobs=n_jobs, pre_dispatch=pre_dispatch)
+    expected_game, expected = run(Hyperband(), task)
+    assert game.recommend() == expected_game.recommend()
     assert scores(log) == scores(expected)
     assert levels(log) == levels(expected)
 
@@ -278,7 +290,7 @@ def test_models_are_held_for_survivors_only(backend: str, n_jobs: int) -> None:
     plan = Hyperband().plan(Problem(max_level=9))
 
     def watch(loop: PullLoop, pull: Pull) -> None:
-        alive = Hyperband().is_alive(loop.state)
+        alive = ~loop.game.out()
         sizes.append(len(loop.models))
         assert len(loop.models) <= alive.sum() * n_splits
         # The last bracket is one rung at the top: nothing comes after it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from games import play_in_flight
 from sklearn_halving._gaussian_process import ArmPrior
-from sklearn_halving.policies import NO_ARM, BayesGap, KernelFamily, Problem, Pulls
+from sklearn_halving.policies import NO_ARM, BayesGap, KernelFamily, Problem, Pull
 from sklearn_halving.policies.bases._gap_rule import Exploration
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
@@ -77,7 +78,7 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
     prior = smooth_prior(seed) + 1e-6 * np.eye(12)
     table, noise, n_pulls = rewards_of(seed, 12), 0.1, 25
     policy = BayesGap(n_pulls, prior, noise, beta=beta, epsilon=epsilon, standardize=False)
-    arms, state = play_in_flight(policy, table)
+    arms, game = play_in_flight(policy, table)
     n_counted, betas = 12.0, (0.0, np.inf)
     if beta == "effective":
         n_counted = prior.trace() ** 2 / (prior**2).sum()
@@ -87,8 +88,8 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
         table, prior, noise, n_pulls, n_counted, epsilon, betas
     )
     assert arms == expected
-    np.testing.assert_allclose(policy.belief(state).regret_bounds, bounds, rtol=1e-6, atol=1e-7)
-    assert policy.recommend(state) == best
+    np.testing.assert_allclose(game.belief().regret_bounds, bounds, rtol=1e-6, atol=1e-7)
+    assert game.recommend() == best
 
 
 def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bound() -> None:
@@ -96,9 +97,9 @@ def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bou
     policy = BayesGap(
         20, prior, 0.1, beta="printed", recommendation="smallest_bound", standardize=False
     )
-    _, state = play_in_flight(policy, table)
+    _, game = play_in_flight(policy, table)
     _, bounds, leaders, _ = printed_algorithm(table, prior, 0.1, 20, 12.0)
-    assert policy.recommend(state) == leaders[int(np.argmin(bounds))]
+    assert game.recommend() == leaders[int(np.argmin(bounds))]
 
 
 # ------------------------------------------------------------------------ the traps of beta
@@ -115,10 +116,10 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
         beta = exploration.beta(flat, flat, flat == 0, 0.0)
         assert 0 < beta < np.inf
         policy = BayesGap(5, prior, 0.1, beta=rule, standardize=False)
-        arms, state = play_in_flight(policy, rewards_of(0, 12))
+        arms, game = play_in_flight(policy, rewards_of(0, 12))
         assert len(arms) == 5
         assert 3 not in arms
-        assert np.isfinite(policy.belief(state).regret_bounds).all()
+        assert np.isfinite(game.belief().regret_bounds).all()
 
 
 # ------------------------------------------------------------------------- confirmation
@@ -132,20 +133,20 @@ def test_a_confirmed_arm_was_pulled(acquisition: str, recommendation: str, n_pul
     options = {"acquisition": acquisition, "recommendation": recommendation}
     for seed in range(3):
         prior, table = smooth_prior(seed, 40), rewards_of(seed, 40)
-        arms, state = play_in_flight(BayesGap(n_pulls, prior, 0.1, **options, confirm=True), table)
+        arms, game = play_in_flight(BayesGap(n_pulls, prior, 0.1, **options, confirm=True), table)
         assert len(arms) == n_pulls
-        assert BayesGap(n_pulls, prior, **options, confirm=True).recommend(state) in arms
+        assert game.recommend() in arms
 
 
 def test_only_the_last_fifth_of_the_pulls_confirms() -> None:
     table, prior = rewards_of(0, 40), smooth_prior(0, 40)
     arms, _ = play_in_flight(BayesGap(30, prior, 0.1), table)
     policy = BayesGap(30, prior, 0.1, confirm=True)
-    confirming, state = play_in_flight(policy, table)
+    confirming, game = play_in_flight(policy, table)
     assert confirming[:24] == arms[:24]
     assert confirming != arms
-    mean, deviation = policy.belief(state)[:2]
-    best, counts = int(policy.recommend(state)), np.bincount(confirming, minlength=40)
+    mean, deviation = game.belief()[:2]
+    best, counts = game.recommend(), np.bincount(confirming, minlength=40)
     assert counts[best] == counts[mean + deviation >= mean[best]].max()
 
 
@@ -158,9 +159,9 @@ def test_finds_the_best_arm_with_fewer_pulls_than_arms(acquisition: str) -> None
     rng = np.random.default_rng(0)
     table = (1 - (x - 0.6) ** 2)[:, np.newaxis] + 0.01 * rng.normal(size=(60, 40))
     policy = BayesGap(30, smooth(x), 1e-3, acquisition=acquisition)
-    arms, state = play_in_flight(policy, table)
+    arms, game = play_in_flight(policy, table)
     assert len(arms) == 30
-    assert (0.6 - x[policy.recommend(state)]) ** 2 < 0.01
+    assert (0.6 - x[game.recommend()]) ** 2 < 0.01
 
 
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
@@ -173,11 +174,11 @@ def test_level_and_scale_are_estimated(acquisition: str, seed: int, a: float, b:
     plain, moved = play_in_flight(policy, table), play_in_flight(policy, a * table + b)
     assert plain[0] == moved[0]
     (mean, deviation), (moved_mean, moved_deviation) = (
-        policy.belief(state)[:2] for _, state in (plain, moved)
+        game.belief()[:2] for _, game in (plain, moved)
     )
     np.testing.assert_allclose(moved_mean, a * mean + b, rtol=1e-6, atol=1e-6 * a)
     np.testing.assert_allclose(moved_deviation, a * deviation, rtol=1e-6)
-    bounds, moved_bounds = (policy.belief(state).regret_bounds for _, state in (plain, moved))
+    bounds, moved_bounds = (game.belief().regret_bounds for _, game in (plain, moved))
     assert len(bounds) == (20 if acquisition == "bayesgap" else 0)
     np.testing.assert_allclose(moved_bounds, a * bounds, rtol=1e-5)
 
@@ -192,7 +193,7 @@ def test_shared_splits_are_seen_through() -> None:
         for between_splits in hits:
             noise = 0.04 if between_splits else 25.04
             policy = BayesGap(10, np.eye(4), noise, between_splits, standardize=False)
-            hits[between_splits] += policy.recommend(play_in_flight(policy, table)[1]) == 3
+            hits[between_splits] += play_in_flight(policy, table)[1].recommend() == 3
     assert hits[25.0] >= hits[0.0] + 8
 
 
@@ -202,15 +203,14 @@ def test_shared_splits_are_seen_through() -> None:
 def test_pulls_in_flight_are_not_repeated_where_one_is_enough() -> None:
     """With hardly any noise an arm under way is as good as known."""
     policy = BayesGap(6, np.eye(6), 1e-6, pulls_in_flight=6)
-    assert sorted(policy.ask(policy.start(Problem(6)), 6).arm) == list(range(6))
+    assert sorted(pull.arm for pull in policy.start(Problem(6)).ask(6)) == list(range(6))
 
 
 # ------------------------------------------------------------------------- failed pulls
 
 
-def tell_one(policy: BayesGap, state, arm: int, reward: float, repetition: int = 0) -> None:
-    one = np.array([1])
-    policy.tell(state, Pulls(arm * one, one, repetition * one), reward * one)
+def tell_one(game: Any, arm: int, reward: float, repetition: int = 0) -> None:
+    game.tell(Pull(arm, 1, repetition), reward)
 
 
 @pytest.mark.parametrize("n_pulls_open", [1, 3])
@@ -218,29 +218,29 @@ def test_a_failed_pull_is_one_more_reward_as_low_as_the_lowest(n_pulls_open: int
     """Before there is any it shrinks variances alone; then all are told."""
     policy = BayesGap(12, smooth_prior(), 0.1, split_variance=0.1, pulls_in_flight=n_pulls_open)
     failing, plain = policy.start(Problem(12)), policy.start(Problem(12))
-    tell_one(policy, failing, 3, np.nan)
-    assert policy.is_alive(failing)[3], "the split may be to blame"
-    assert failing.games[0]._posterior_ahead().variance[3] < 0.5
-    assert (policy.belief(failing).mean == 0).all()
+    tell_one(failing, 3, np.nan)
+    assert not failing.out()[3], "the split may be to blame"
+    assert failing._posterior_ahead().variance[3] < 0.5
+    assert (failing.belief().mean == 0).all()
     for arm, reward in ((5, 0.7), (1, 0.2), (8, np.nan), (2, 0.4)):
-        tell_one(policy, failing, arm, reward)
+        tell_one(failing, arm, reward)
     for arm, reward in ((5, 0.7), (3, 0.7), (1, 0.2), (8, 0.2), (2, 0.4)):
-        tell_one(policy, plain, arm, reward)
-    for values, expected in zip(policy.belief(failing)[:2], policy.belief(plain)[:2], strict=True):
+        tell_one(plain, arm, reward)
+    for values, expected in zip(failing.belief()[:2], plain.belief()[:2], strict=True):
         np.testing.assert_allclose(values, expected, atol=1e-9)
-    assert np.flatnonzero(~policy.is_alive(failing)).tolist() == [3, 8]
+    assert np.flatnonzero(failing.out()).tolist() == [3, 8]
 
 
 def test_an_infinite_reward_teaches_no_more_than_the_lowest_and_plus_infinity_nothing() -> None:
     policy = BayesGap(12, smooth_prior(), 0.1)
     states = [policy.start(Problem(12)) for _ in range(3)]
-    for state, reward in zip(states, (np.nan, -np.inf, np.inf), strict=True):
-        tell_one(policy, state, 0, 0.1)
-        tell_one(policy, state, 1, 0.9)
-        before = policy.belief(state).mean
-        tell_one(policy, state, 2, reward)
-        assert (policy.belief(state).mean == before).all() == (reward == np.inf)
-    np.testing.assert_array_equal(policy.belief(states[0])[:2], policy.belief(states[1])[:2])
+    for game, reward in zip(states, (np.nan, -np.inf, np.inf), strict=True):
+        tell_one(game, 0, 0.1)
+        tell_one(game, 1, 0.9)
+        before = game.belief().mean
+        tell_one(game, 2, reward)
+        assert (game.belief().mean == before).all() == (reward == np.inf)
+    np.testing.assert_array_equal(states[0].belief()[:2], states[1].belief()[:2])
 
 
 @pytest.mark.parametrize("acquisition", ["bayesgap", "gp_ucb", "ei"])
@@ -251,17 +251,17 @@ def test_a_region_where_all_fails_is_left(acquisition: str, n_failing: int, most
     table = np.tile(x[::-1, np.newaxis], 25)
     table[:n_failing] = np.nan
     policy = BayesGap(25, smooth(x), 1e-2, acquisition=acquisition)
-    arms, state = play_in_flight(policy, table)
+    arms, game = play_in_flight(policy, table)
     assert sum(arm < n_failing for arm in arms) <= most
-    assert n_failing <= policy.recommend(state) <= n_failing + 8
+    assert n_failing <= game.recommend() <= n_failing + 8
 
 
 def test_if_all_pulls_fail_they_are_spread_and_nothing_is_recommended() -> None:
     x = np.linspace(0, 1, 40)
     policy = BayesGap(6, smooth(x), 1e-2)
-    arms, state = play_in_flight(policy, np.full((40, 10), np.nan))
+    arms, game = play_in_flight(policy, np.full((40, 10), np.nan))
     assert np.diff(sorted(arms)).min() >= 4
-    assert policy.recommend(state) == NO_ARM
+    assert game.recommend() == NO_ARM
 
 
 # --------------------------------------------------------------------------- bad input
@@ -290,18 +290,16 @@ def regret(policy: BayesGap, evenly: bool = False) -> float:
     values, vectors = np.linalg.eigh(line(LENGTH))
     factor = vectors * np.sqrt(np.maximum(values, 0))
     means = rng.standard_normal((N_PROBLEMS, N_ARMS)) @ factor.T
-    state = policy.start(Problem(N_ARMS), batch_shape=(N_PROBLEMS,))
-    for t in range(policy.n_pulls):
-        if t % N_ARMS == 0:
-            order = np.argsort(rng.random(means.shape), axis=1)
-        arm = order[:, [t % N_ARMS]]
-        pulls = Pulls(arm, np.ones_like(arm), np.full_like(arm, t // N_ARMS))
-        if not evenly:
-            pulls = policy.ask(state, 1)
-        noise = np.sqrt(NOISE) * rng.standard_normal(arm.shape)
-        policy.tell(state, pulls, np.take_along_axis(means, pulls.arm, axis=1) + noise)
-    chosen = policy.recommend(state)[:, np.newaxis]
-    return float((means.max(axis=1) - np.take_along_axis(means, chosen, axis=1)[:, 0]).mean())
+    regrets = []
+    for mean in means:
+        game = policy.start(Problem(N_ARMS))
+        for t in range(policy.n_pulls):
+            if t % N_ARMS == 0:
+                order = rng.permutation(N_ARMS)
+            pull = Pull(int(order[t % N_ARMS]), 1, t // N_ARMS) if evenly else game.ask(1)[0]
+            game.tell(pull, mean[pull.arm] + np.sqrt(NOISE) * rng.standard_normal())
+        regrets.append(mean.max() - mean[game.recommend()])
+    return float(np.mean(regrets))
 
 
 @pytest.mark.parametrize(
@@ -325,10 +323,10 @@ def test_a_few_hopeless_arms_do_not_set_the_scale() -> None:
         means = np.sin(6 * x + seed)
         means[rng.permutation(N_ARMS)[:6]] = -40.0
         policy = BayesGap(20, kernel)
-        state = policy.start(Problem(N_ARMS))
-        while not policy.is_finished(state):
-            pulls = policy.ask(state, 1)
-            policy.tell(state, pulls, means[pulls.arm] + 0.1 * rng.standard_normal(1))
-        regrets.append(means.max() - means[int(policy.recommend(state))])
+        game = policy.start(Problem(N_ARMS))
+        while not game.is_finished:
+            [pull] = game.ask(1)
+            game.tell(pull, means[pull.arm] + 0.1 * rng.standard_normal())
+        regrets.append(means.max() - means[game.recommend()])
     # 0.68 where -40 is taken at its word; the other arms are 0.9 below the best on average.
     assert np.mean(regrets) < 0.4

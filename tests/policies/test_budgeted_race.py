@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sklearn_halving.policies import BudgetedRace, Problem, Pull, Pulls, UniformAllocation
+from sklearn_halving.policies import BudgetedRace, Problem, Pull, UniformAllocation
 from sklearn_halving.policies.noise._standings import Standings
 from sklearn_halving.simulation import GaussianArms, simulate
 
@@ -39,7 +39,7 @@ def play(budget, *, share=0.05, seconds=None, reward=None, n_workers=1, n_arms=5
     """Play with full pulls of a second, or 0.7 on further splits; screening takes ``share``."""
     quality = np.random.default_rng(0).random(n_arms)
     policy = timed(n_workers, 1.25)
-    state = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
+    game = policy.start(Problem(n_arms, LOW, TOP, len(SPLITS)))
 
     def seconds_of(pull):
         if seconds is not None:
@@ -53,18 +53,18 @@ def play(budget, *, share=0.05, seconds=None, reward=None, n_workers=1, n_arms=5
         return quality[pull.arm] + noise * own.standard_normal()
 
     found, running, now = Play(), [], 0.0
-    while not policy.is_finished(state):
-        for pull in policy.ask(state, n_workers - len(running)).each():
+    while not game.is_finished:
+        for pull in game.ask(n_workers - len(running)):
             found.pulls.append(pull)
             heapq.heappush(running, (now + seconds_of(pull), len(found.pulls), pull))
         before, n_running = now, len(running)
         now, _, pull = heapq.heappop(running)
         found.idle += (n_workers - n_running) * (now - before)
         found.log.append((pull, seconds_of(pull), budget - now))
-        policy.record_time(state, pull, seconds_of(pull), budget - now, n_workers)
-        policy.tell(state, Pulls.of(pull), np.array([reward_of(pull)]))
-    found.arm, found.seconds = int(policy.recommend(state)), now
-    found.ended_by, found.rounds = policy.ended_by(state), policy.scores(state)
+        game.record_time(pull, seconds_of(pull), budget - now, n_workers)
+        game.tell(pull, reward_of(pull))
+    found.arm, found.seconds = game.recommend(), now
+    found.ended_by, found.rounds = game.ended_by(), list(game.scores())
     found.regret = float(quality.max() - quality[found.arm])
     return found
 
@@ -80,12 +80,12 @@ def test_the_budget_is_used_with_the_refit_and_not_exceeded(budget, share, n_wor
 
 def test_a_time_without_end_is_no_error_with_a_baseline():
     policy = BudgetedRace(baseline=0)
-    state = policy.start(Problem(12, LOW, TOP, len(SPLITS)))
-    while not policy.is_finished(state):
-        (pull,) = policy.ask(state, 1).each()
-        policy.record_time(state, pull, 1.0, np.inf, 1)
-        policy.tell(state, Pulls.of(pull), np.array([float(pull.arm)]))
-    assert policy.recommend(state) == 11
+    game = policy.start(Problem(12, LOW, TOP, len(SPLITS)))
+    while not game.is_finished:
+        (pull,) = game.ask(1)
+        game.record_time(pull, 1.0, np.inf, 1)
+        game.tell(pull, float(pull.arm))
+    assert game.recommend() == 11
 
 
 def test_the_first_pull_is_a_full_one_and_is_the_answer_if_there_is_no_time():
@@ -141,30 +141,30 @@ def test_workers_do_not_wait(n_workers):
     assert found.idle < 2 * n_workers  # only before the end, when nothing more would fit in
 
 
-def on_with(policy, state, known, reward, left):
+def on_with(game, known, reward, left):
     """Play on with known pulls for some seconds; return the pulls and the seconds left."""
     seconds = np.array([pull.level / TOP for pull in known])
     rewards = np.array([reward(pull) for pull in known])
-    policy.tell_known(state, Pulls.of(*known), rewards, seconds)
-    policy.record_time(state, None, 0.0, left, 1)
+    game.tell_known(known, rewards, seconds)
+    game.record_time(None, 0.0, left, 1)
     pulls = []
-    while not policy.is_finished(state):
-        pulls += (asked := policy.ask(state, 1)).each()
+    while not game.is_finished:
+        pulls += game.ask(1)
         left -= pulls[-1].level / TOP
-        policy.record_time(state, pulls[-1], pulls[-1].level / TOP, left, 1)
-        policy.tell(state, asked, np.array([reward(pulls[-1])]))
+        game.record_time(pulls[-1], pulls[-1].level / TOP, left, 1)
+        game.tell(pulls[-1], reward(pulls[-1]))
     assert len({*pulls, *known}) == len(pulls) + len(known), "no pull is asked for again"
     return pulls, left
 
 
 def test_what_is_known_of_the_first_arms_costs_nothing():
     policy, quality = timed(1, 0.0), np.random.default_rng(0).random(500)
-    state = policy.start(Problem(500, LOW, TOP, 5))
+    game = policy.start(Problem(500, LOW, TOP, 5))
     known = [Pull(arm, TOP, split) for arm in (0, 1, 3) for split in range(2)]
     known += [Pull(arm, LOW, 0) for arm in (1, 2)]
-    pulls, left = on_with(policy, state, known, lambda pull: quality[pull.arm], 20.0)
+    pulls, left = on_with(game, known, lambda pull: quality[pull.arm], 20.0)
     assert 0 <= left < 1
-    assert quality[policy.recommend(state)] >= quality[[0, 1, 3]].max()
+    assert quality[game.recommend()] >= quality[[0, 1, 3]].max()
     assert {pull.arm for pull in known + pulls} >= set(range(10)), "no arm is left out"
 
 
@@ -174,7 +174,7 @@ def test_any_known_pulls_are_taken_and_none_is_asked_for_again(seed):
     rng = np.random.default_rng(seed)
     n_arms, n_splits, low = int(rng.integers(2, 15)), int(rng.integers(1, 5)), LOW * (seed % 2)
     policy = BudgetedRace(screening_level=low or None, baseline=0 if seed % 3 else None)
-    state = policy.start(Problem(n_arms, low or TOP, TOP, n_splits))
+    game = policy.start(Problem(n_arms, low or TOP, TOP, n_splits))
     broken, share = rng.random(n_splits) < 0.3, rng.choice([0, 0.2, 0.7])
 
     def reward(pull):
@@ -187,12 +187,12 @@ def test_any_known_pulls_are_taken_and_none_is_asked_for_again(seed):
         for pull in [*([Pull(arm, low, 0)] if low else []), Pull(arm, TOP, n_splits - 1)]
         if rng.random() < 0.5 and pull != (0, TOP, 0)
     ]
-    on_with(policy, state, known, reward, 5.0)
+    on_with(game, known, reward, 5.0)
 
 
 def test_noisy_arms_are_confirmed_on_further_splits_and_clear_ones_are_not():
     noisy, clear = (play(60.0, share=0.6, noise=noise) for noise in (0.3, 1e-4))
-    n_again = [sum(pull.repetition != 0 for pull in found.pulls) for found in (noisy, clear)]
+    n_again = [len(found.pulls) - len({p.arm for p in found.pulls}) for found in (noisy, clear)]
     assert n_again[0] > n_again[1]
 
 
@@ -227,7 +227,7 @@ def test_equal_arms_count_once():
     copies = np.repeat(table[:1], 30, axis=0)
     copies[10:, 2:], copies[20:, 1:] = np.nan, np.nan
     twice = np.concatenate([table, copies])
-    alone, with_copies = (Standings.of(np.arange(len(t)), t) for t in (table, twice))
+    alone, with_copies = (Standings.of(np.arange(len(t)), t, 5) for t in (table, twice))
     assert with_copies.noise == pytest.approx(alone.noise)
     assert with_copies.mean[:10] == pytest.approx(alone.mean)
 
@@ -235,7 +235,7 @@ def test_equal_arms_count_once():
 def test_split_effects_do_not_decide():
     # The second arm was only pulled on the first split, which is an easy one. The last diverged.
     table = np.array([[7, 3, 3], [8.8, np.nan, np.nan], [9, 5, 5], [9.5, -1e30, np.nan]])
-    standings = Standings.of(np.arange(4), table)
+    standings = Standings.of(np.arange(4), table, 3)
     assert standings.leader == 2
     assert standings.adjusted[1] < standings.adjusted[2]
 
@@ -259,27 +259,62 @@ def test_a_first_arm_that_was_not_screened_is_not_left_for_worse_ones():
     assert found.arm == 0
 
 
-@pytest.mark.parametrize("n_pulls", [15, 25, 60])
-def test_the_baseline_is_compared_on_the_splits_of_the_winner(n_pulls):
+@pytest.mark.parametrize(("n_pulls", "n_least"), [(20, 3), (39, 3), (40, 5), (200, 5)])
+def test_the_winner_has_all_splits_and_the_baseline_enough_to_compare(n_pulls, n_least):
     for seed in range(10):
         means = np.random.default_rng(seed).normal(size=n_pulls)
         policy = BudgetedRace(n_pulls, baseline=0)
         pulls, best = play_pulls(policy, n_pulls, lambda p, m=means: m[p.arm] + noise(p, 0.3))
         splits = {arm: {p.repetition for p in pulls if p.arm == arm} for arm in (0, best)}
-        least = min(len(splits[best]) - 1, 1 + n_pulls // 10)  # the last pull may be another
-        assert len(splits[0] & splits[best]) >= least or best == 0
+        assert splits[best] == set(range(5))
+        assert len(splits[0]) >= n_least
+
+
+def test_finalists_are_completed_for_a_choice_of_the_user():
+    for n_pulls, n_finalists in [(19, 0), (20, 1), (40, 3), (100, 3)]:
+        policy = BudgetedRace(n_pulls, baseline=0, n_finalists=3)
+        pulls, _ = play_pulls(policy, n_pulls, lambda p: p.arm + noise(p, 9.0))
+        assert sum(n == 5 for n in Counter(p.arm for p in pulls).values()) >= n_finalists
+
+
+def test_loops_of_new_arms_are_compared_on_different_splits():
+    policy = BudgetedRace(100, baseline=0)
+    pulls, _ = play_pulls(policy, 100, lambda p: p.arm + noise(p, 9.0))
+    first = {p.arm: p.repetition for p in reversed(pulls)}
+    n_new = Counter(first[arm] for arm in first if arm)
+    assert set(n_new) == set(range(5))
+    assert max(n_new.values()) <= 3 * min(n_new.values())
+
+
+def test_one_split_that_orders_the_arms_the_other_way_does_not_decide():
+    # On the first split, with which each search begins, the worst arms look best.
+    sign = [1, -1, -1, -1, -1]
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(60)
+
+        def reward(pull, order=order):
+            return sign[pull.repetition] * order[pull.arm] / 60
+
+        _, best = play_pulls(BudgetedRace(60, baseline=0), 60, reward)
+        assert order[best] < 30
+
+
+def test_equal_arms_fall_to_the_first_also_within_rounding():
+    table = np.full((4, 3), 0.1) + np.array([[0], [0], [1e-17], [-1e-3]])
+    table[0] = [0.1 + 1e-16, 0.1, 0.1 - 1e-16]
+    assert Standings.of(np.arange(4), table, 3).leader == 0
 
 
 def play_pulls(policy, n_arms, reward, n_splits=5):
     """Play with as many pulls in flight as the policy allows, told oldest first."""
-    state = policy.start(Problem(n_arms, max_repetitions=n_splits))
+    game = policy.start(Problem(n_arms, max_repetitions=n_splits))
     pulls, untold = [], []
-    while not policy.is_finished(state):
-        asked = list(policy.ask(state, 10).each())
+    while not game.is_finished:
+        asked = list(game.ask(10))
         pulls, untold = pulls + asked, untold + asked
         oldest = untold.pop(0)
-        policy.tell(state, Pulls.of(oldest), np.array([reward(oldest)]))
-    return pulls, int(policy.recommend(state))
+        game.tell(oldest, reward(oldest))
+    return pulls, game.recommend()
 
 
 def noise(pull, sd=1.0):

@@ -42,15 +42,14 @@ from sklearn_halving.policies import (
     BernsteinStopping,
     Bracket,
     BudgetedRace,
-    ChoosesPoints,
     DoublingHalving,
     ExponentialGapElimination,
     FiniteHorizonHalving,
+    Game,
     GapE,
     GapEV,
     GridHalving,
     GrowingHyperband,
-    Guarantees,
     HoeffdingRace,
     Hyperband,
     InfiniteHorizonHalving,
@@ -73,6 +72,7 @@ from sklearn_halving.policies import (
     VarianceHalving,
     VarianceRejects,
 )
+from sklearn_halving.policies._protocol import alive_arms
 from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
 
 Reward = Callable[[Pull], float]
@@ -704,7 +704,7 @@ def test_counts_are_whole_numbers(case: Case) -> None:
 
 
 @dataclass
-class Game:
+class Played:
     """All that happened in a search."""
 
     pulls: list[Pull] = field(default_factory=list)
@@ -719,33 +719,33 @@ def play(
     rng: np.random.Generator | None = None,
     size: int = 1000,
     seed: np.random.SeedSequence = ROOT_SEED,
-) -> Game:
+) -> Played:
     """Play to the end. With ``rng``: random numbers of pulls, told late and in any order."""
-    policy = case.policy
-    state = policy.start(case.problem, seed=seed)
-    game, untold = Game(), []
-    was_out = np.zeros(case.problem.n_arms, dtype=bool)
-    while not policy.is_finished(state):
-        alive = policy.is_alive(state)
-        assert alive.shape == (case.problem.n_arms,)
+    game, n_arms = case.policy.start(case.problem, seed), case.problem.n_arms
+    assert isinstance(game, Game)
+    played, untold = Played(), []
+    was_out = np.zeros(n_arms, dtype=bool)
+    while not game.is_finished:
+        alive = alive_arms(game, n_arms)
         assert not (alive & was_out).any(), "an arm that was out came back"
         was_out |= ~alive
         wanted = size if rng is None else int(rng.integers(1, 9))
-        asked = list(policy.ask(state, wanted).each())
+        asked = list(game.ask(wanted))
         assert len(asked) <= wanted
         assert all(alive[pull.arm] for pull in asked), "asked for an arm that is not alive"
-        game.pulls += asked
+        played.pulls += asked
         untold += asked
         assert untold, "not finished, but nothing to wait for"
         if rng is not None:
             rng.shuffle(untold)
         n_told = len(untold) if rng is None else int(rng.integers(0, len(untold) + 1))
         told, untold = [Pull(*pull) for pull in untold[:n_told]], untold[n_told:]
-        policy.tell(state, Pulls.of(*told), np.array([reward(pull) for pull in told]))
-    assert not len(policy.ask(state, 1000)), "finished, yet asks for more"
-    game.recommended = int(policy.recommend(state))
-    game.alive_at_the_end = policy.is_alive(state).tolist()
-    return game
+        for pull in told:
+            game.tell(pull, reward(pull))
+    assert not len(game.ask(1000)), "finished, yet asks for more"
+    played.recommended = game.recommend()
+    played.alive_at_the_end = alive_arms(game, n_arms).tolist()
+    return played
 
 
 @dataclass(frozen=True)
@@ -908,18 +908,20 @@ def test_the_planned_rungs_are_what_is_asked_for(case: Case) -> None:
 @pytest.mark.parametrize("case", ALL)
 def test_the_plan_is_what_is_played(case: Case) -> None:
     policy, problem, plan = case.policy, case.problem, case.policy.plan(case.problem)
-    state, has_stages = policy.start(problem, seed=ROOT_SEED), isinstance(policy, PlaysStages)
+    game = policy.start(problem, ROOT_SEED)
+    has_stages = isinstance(game, PlaysStages)
     assert plan.window is None or not policy.order_free
     played, rounds = defaultdict(list), plan.brackets[0].rounds
-    while not policy.is_finished(state):
-        asked = list(policy.ask(state, 1000).each())
+    while not game.is_finished:
+        asked = list(game.ask(1000))
         assert len(asked) <= (plan.window or math.inf)
-        played[policy.stage(state, asked[0]) if has_stages else 0] += asked
+        played[game.stage if has_stages else 0] += asked
         if has_stages:
-            stage = rounds[0 if rounds[0].is_open else policy.stage(state, asked[0])]
+            stage = rounds[0 if rounds[0].is_open else game.stage]
             assert {pull.level for pull in asked} == {stage.level}
             assert len({pull.arm for pull in asked}) <= stage.n_arms <= problem.n_arms
-        policy.tell(state, Pulls.of(*asked), np.array([Table(13)(pull) for pull in asked]))
+        for pull in asked:
+            game.tell(pull, Table(13)(pull))
     pulls = [pull for own in played.values() for pull in own]
     n_planned = plan.n_pulls(problem.max_repetitions)
     if n_planned is not None:
@@ -930,13 +932,22 @@ def test_the_plan_is_what_is_played(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_what_is_known_of_a_batch_has_its_shape(case: Case) -> None:
-    policy, problem = case.policy, case.problem
-    state = policy.start(problem, batch_shape=(2,), seed=ROOT_SEED)
-    if isinstance(policy, Guarantees):
-        assert policy.is_confident(state).shape == (2,)
-    if isinstance(policy, ChoosesPoints):
-        assert policy.points(state).shape == (2, problem.n_arms, policy.n_dimensions)
+def test_many_rewards_at_once_are_rewards_one_by_one(case: Case) -> None:
+    """Simulations tell arrays where a game returns them."""
+    first, second = (case.policy.start(case.problem, ROOT_SEED) for _ in range(2))
+    while not first.is_finished:
+        pulls, same = first.ask(7), second.ask(7)
+        assert list(pulls) == list(same)
+        rewards = [Table(17, nan_share=0.1)(pull) for pull in pulls]
+        for pull, reward in zip(pulls, rewards, strict=True):
+            first.tell(pull, reward)
+        if isinstance(same, Pulls):
+            second.tell_all(same, np.array(rewards))
+        else:
+            for pull, reward in zip(same, rewards, strict=True):
+                second.tell(pull, reward)
+    assert second.is_finished
+    assert first.recommend() == second.recommend()
 
 
 @dataclass(frozen=True)
@@ -949,7 +960,7 @@ class Unfinished(BasePolicy):
     [
         (UniformAllocation, "the class UniformAllocation"),
         ("uniform", "'uniform', without order_free"),
-        (Unfinished(), r"Unfinished\(\), without (start|ask|tell|is_finished|is_alive|recommend)"),
+        (Unfinished(), r"Unfinished\(\), without start"),
     ],
 )
 def test_what_is_no_policy_is_refused(given: Any, what: str) -> None:
@@ -965,49 +976,3 @@ def test_a_problem_of_another_size_is_refused(case: Case) -> None:
     wrong = Problem(problem.n_arms + 1, problem.min_level, problem.max_level)
     with pytest.raises(ValueError, match=f"{problem.n_arms}|n_arms"):
         case.policy.start(wrong)
-
-
-# ------------------------------------------------------------------------ batched = looped
-
-
-def play_batch(case: Case, tables: list[Reward], size: int) -> list[Game]:
-    policy, n = case.policy, len(tables)
-    state = policy.start(case.problem, batch_shape=(n,), seed=np.random.SeedSequence(0))
-    games = [Game() for _ in tables]
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, size)
-        assert pulls.arm.shape == pulls.level.shape == pulls.repetition.shape == (n, len(pulls))
-        rewards = np.full(pulls.arm.shape, np.nan)
-        for i, (game, table) in enumerate(zip(games, tables, strict=True)):
-            for j in range(len(pulls)):
-                pull = Pull(*(int(column[i, j]) for column in pulls))
-                if pull.arm != NO_ARM:
-                    game.pulls.append(pull)
-                    rewards[i, j] = table(pull)
-        policy.tell(state, pulls, rewards)
-    for game, arm, alive in zip(
-        games, policy.recommend(state), policy.is_alive(state), strict=True
-    ):
-        game.recommended = int(arm)
-        game.alive_at_the_end = alive.tolist()
-    return games
-
-
-@pytest.mark.walk
-@pytest.mark.parametrize("size", [1000, 7])
-@pytest.mark.parametrize("case", ALL)
-def test_batched_equals_looped(case: Case, size: int) -> None:
-    tables: list[Reward] = [
-        Table(1),
-        Table(2, n_values=3),
-        Table(3, nan_share=1.0),  # abandoned at once, while the others play on
-        Table(4, nan_share=0.5),
-        Table(5, nan_levels=(case.problem.max_level,)),
-    ]
-    batch = play_batch(case, tables, size)
-    for i, (game, table) in enumerate(zip(batch, tables, strict=True)):
-        # What is random in problem i of a batch comes from the i-th child of the seed.
-        alone = play(case, table, seed=np.random.SeedSequence(0, spawn_key=(i,)))
-        assert set(game.pulls) == set(alone.pulls)
-        assert game.recommended == alone.recommended
-        assert game.alive_at_the_end == alone.alive_at_the_end

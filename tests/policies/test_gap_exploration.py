@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import bernoulli, play
-from sklearn_halving.policies import AdaptiveGapEV, AdaptiveUGapEb, GapE, GapEV, UGapEb, UGapEc
+from sklearn_halving.policies import (
+    AdaptiveGapEV,
+    AdaptiveUGapEb,
+    GapE,
+    GapEV,
+    Problem,
+    Pull,
+    UGapEb,
+    UGapEc,
+)
 
 UNIT = (0.0, 1.0)
 
@@ -93,6 +102,26 @@ def test_with_a_budget_it_does_what_the_figure_says(bounds: str, seed: int, n_ar
     assert play(policy, rewards)[:2] == plain_unified_gap(policy, rewards)[:2]
 
 
+@pytest.mark.parametrize("n_splits", [None, 7])
+def test_a_request_without_a_pull_does_not_change_the_answer(n_splits: int | None) -> None:
+    for seed in range(40):
+        rewards = np.clip(np.random.default_rng(seed).normal(0.5, 0.3, (5, 40)), 0, 1)
+        policy, answers = UGapEb(40, 0.3, reward_range=UNIT), []
+        game = policy.start(Problem(5, max_repetitions=n_splits))
+        open_pulls: list[Pull] = []
+        while not game.is_finished:
+            while asked := list(game.ask(1)):
+                open_pulls += asked
+                answers = [game.recommend()]
+                if len(open_pulls) == 4:
+                    break
+            assert game.recommend() == (answers or [-1])[0]
+            told, answers = open_pulls.pop(0), []
+            reward = rewards[told.arm, told.repetition]
+            game.tell(told, reward)
+            answers = [game.recommend()]
+
+
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
 @pytest.mark.parametrize("seed", range(3))
 def test_with_a_confidence_it_does_what_the_figure_says(bounds: str, seed: int) -> None:
@@ -101,15 +130,14 @@ def test_with_a_confidence_it_does_what_the_figure_says(bounds: str, seed: int) 
     policy = UGapEc(0.1, 0.1, bounds, reward_range=UNIT)
     game = play(policy, rewards)
     assert game[:2] == plain_unified_gap(policy, rewards)[:2]
-    assert policy.is_confident(game.state)
+    assert game.game.is_confident()
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
 def test_the_regret_is_below_epsilon_as_promised(bounds: str) -> None:
     games = bernoulli(UGapEc(0.3, 0.2, bounds, reward_range=UNIT), [0.2, 0.7, 0.5], 100, seed=1)
     assert (games.best == 0).mean() <= 0.2
-    policy = UGapEc(0.3, 0.2, bounds, reward_range=UNIT)
-    assert policy.is_confident(games.state).all()
+    assert all(game.is_confident() for game in games.games)
 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])

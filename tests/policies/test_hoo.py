@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_halving.policies import HOO, NO_ARM, Problem, Pulls
+from sklearn_halving.policies import HOO, NO_ARM, Problem
 
 UNIT = (0.0, 1.0)
 
 
 def play(policy: HOO, f: Callable[[np.ndarray, int], float], most: int | None = None) -> Any:
-    """Return the points in the order of the pulls, and the state."""
-    state = policy.start(Problem(policy.n_points, 1, 1, most))
+    """Return the points in the order of the pulls, and the game."""
+    game = policy.start(Problem(policy.n_points, 1, 1, most))
     points = []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 100)
-        point = policy.points(state)[pulls.arm[0]]
+    while not game.is_finished:
+        [pull] = game.ask(100)
+        point = game.points[pull.arm]
         points.append(tuple(point.tolist()))
-        policy.tell(state, pulls, np.array([f(point, int(pulls.repetition[0]))]))
-    return points, state
+        game.tell(pull, f(point, pull.repetition))
+    return points, game
 
 
 class Cell:
@@ -93,16 +93,16 @@ def test_pulls_what_a_plain_recursion_pulls(variant: str, seed: int, d: int, nu1
 
 def regret_per_round(policy: HOO, n_problems: int) -> tuple[float, float]:
     """Return the mean regret of a round and that of the choice: 1 - |x - 0.3|, coin flips."""
-    rng, rows = np.random.default_rng(0), np.arange(n_problems)
-    state = policy.start(Problem(policy.n_points), batch_shape=(n_problems,))
-    total = 0.0
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 1)
-        f = 1 - np.abs(policy.points(state)[rows, pulls.arm[:, 0], 0] - 0.3)
-        total += float((1 - f).mean())
-        policy.tell(state, pulls, (rng.random((n_problems, 1)) < f[:, np.newaxis]).astype(float))
-    chosen = policy.points(state)[rows, policy.recommend(state), 0]
-    return total / policy.n_pulls, float(np.abs(chosen - 0.3).mean())
+    rng, of_rounds, of_choice = np.random.default_rng(0), 0.0, 0.0
+    for _ in range(n_problems):
+        game = policy.start(Problem(policy.n_points))
+        while not game.is_finished:
+            [pull] = game.ask(1)
+            f = 1 - abs(game.points[pull.arm, 0] - 0.3)
+            of_rounds += float(1 - f) / policy.n_pulls / n_problems
+            game.tell(pull, float(rng.random() < f))
+        of_choice += float(abs(game.points[game.recommend(), 0] - 0.3)) / n_problems
+    return of_rounds, of_choice
 
 
 def test_the_regret_of_a_round_and_of_the_choice_fall_with_n() -> None:
@@ -118,12 +118,12 @@ def test_splits_take_turns_and_a_point_that_has_had_all_is_not_pulled_again() ->
     """Two points with three splits: six pulls in all, though there is a budget for 9."""
     policy = HOO(9, nu1=0.4, rho=0.5, reward_range=UNIT)
     assert policy.n_points == 2
-    state = policy.start(Problem(2, 1, 1, 3))
+    game = policy.start(Problem(2, 1, 1, 3))
     seen = []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 1)
-        seen.append((int(pulls.arm[0]), int(pulls.repetition[0])))
-        policy.tell(state, pulls, np.array([0.5]))
+    while not game.is_finished:
+        [pull] = game.ask(1)
+        seen.append((pull.arm, pull.repetition))
+        game.tell(pull, 0.5)
     assert sorted(seen) == [(arm, split) for arm in (0, 1) for split in range(3)]
     assert [split for _, split in seen[:2]] == [0, 1]
 
@@ -131,19 +131,20 @@ def test_splits_take_turns_and_a_point_that_has_had_all_is_not_pulled_again() ->
 def test_points_that_fail_are_not_chosen() -> None:
     """All of the upper half, where the rewards would be, fails."""
     policy = HOO(60, reward_range=UNIT)
-    _, state = play(policy, lambda p, t: math.nan if p[0] > 0.5 else p[0])
-    x = policy.points(state)[:, 0]
-    assert x[policy.recommend(state)] < 0.5
-    np.testing.assert_array_equal(policy.is_alive(state), ~(x > 0.5))
-    _, state = play(policy, lambda p, t: math.nan)
-    assert policy.recommend(state) == NO_ARM
+    _, game = play(policy, lambda p, t: math.nan if p[0] > 0.5 else p[0])
+    x = game.points[:, 0]
+    assert x[game.recommend()] < 0.5
+    assert sorted(game.out()) == np.flatnonzero(x > 0.5).tolist()
+    _, game = play(policy, lambda p, t: math.nan)
+    assert game.recommend() == NO_ARM
 
 
 def test_pulls_in_flight_go_to_different_cells() -> None:
     policy = HOO(50, reward_range=UNIT)
-    state = policy.start(Problem(policy.n_points))
-    asked = [policy.ask(state, 8) for _ in range(6)]
-    x = policy.points(state)[[int(pulls.arm[0]) for pulls in asked], 0]
+    game = policy.start(Problem(policy.n_points))
+    asked = [pull for _ in range(6) for pull in game.ask(8)]
+    x = game.points[[pull.arm for pull in asked], 0]
     assert sorted(x.tolist()) == [0.125, 0.25, 0.375, 0.625, 0.75, 0.875]
-    policy.tell(state, Pulls(*(np.concatenate(c) for c in zip(*asked, strict=True))), np.ones(6))
-    assert not policy.is_finished(state)
+    for pull in asked:
+        game.tell(pull, 1.0)
+    assert not game.is_finished

@@ -13,10 +13,10 @@ from sklearn_halving.search._bandit import NAMES
 
 PAGE = ROOT / "docs" / "policies.md"
 TYPES = {
-    *("BasePolicy", "NO_ARM", "Policy", "Problem", "Pull", "Pulls"),
+    *("BasePolicy", "Game", "NO_ARM", "Policy", "Problem", "Pull", "Pulls"),
     *("Bracket", "Plan", "Round", "ScoresAtLevel", "open_plan"),
     *("Believes", "ChoosesPoints", "GrowsArms", "Guarantees", "PlaysLevels", "PlaysStages"),
-    *("SimplePolicy", "StopsEarly", "TakesKnown", "UsesTime"),
+    *("IndexPolicy", "PlannedPolicy", "SimplePolicy", "StopsEarly"),
 }
 PARTS = {"KernelFamily"}
 PUBLIC = sorted({*policies.__all__} - TYPES - PARTS)

@@ -53,25 +53,25 @@ def test_stops_as_the_figure_says(error: str, seed: int) -> None:
     game = play(policy, rewards)
     n_pulls, estimate = plain_loop(rewards[0], 0.15, error)
     assert len(game.arms) == n_pulls > 20
-    assert policy.estimate(game.state)[0] == pytest.approx(estimate)
-    assert policy.is_confident(game.state)
+    assert game.game.estimate()[0] == pytest.approx(estimate)
+    assert game.game.is_confident()
 
 
 @pytest.mark.parametrize(("error", "allowed"), [("additive", 0.2), ("multiplicative", 0.2 * 0.6)])
 def test_the_error_is_as_promised(error: str, allowed: float) -> None:
     policy = BernsteinStopping(0.2, error, delta=0.1, reward_range=UNIT)
-    state = bernoulli(policy, [0.6], 300, seed=1).state
-    far = np.abs(policy.estimate(state)[:, 0] - 0.6) > allowed
+    games = bernoulli(policy, [0.6], 100, seed=1).games
+    far = np.array([abs(game.estimate()[0] - 0.6) > allowed for game in games])
     assert far.mean() <= 0.1
-    assert policy.is_confident(state).all()
+    assert all(game.is_confident() for game in games)
 
 
 def test_a_mean_of_zero_needs_the_cap() -> None:
     policy = BernsteinStopping(0.2, "multiplicative", max_pulls=700, reward_range=(-1.0, 1.0))
     game = play(policy, np.zeros((2, 701)))
     assert len(game.arms) == 700
-    assert not policy.is_confident(game.state)
-    assert policy.estimate(game.state).tolist() == [0.0, 0.0]
+    assert not game.game.is_confident()
+    assert game.game.estimate().tolist() == [0.0, 0.0]
 
 
 def test_bad_parameters_of_stopping() -> None:
@@ -100,7 +100,7 @@ def test_successive_elimination_keeps_its_promise() -> None:
     policy = SuccessiveElimination(0.1, reward_range=UNIT)
     games = bernoulli(policy, [0.2, 0.4, 0.9, 0.3], 200, seed=1)
     assert (games.best == 2).mean() >= 0.9
-    assert policy.is_confident(games.state).all()
+    assert all(game.is_confident() for game in games.games)
 
 
 def test_median_elimination_by_hand() -> None:
@@ -127,7 +127,7 @@ def test_median_elimination_keeps_its_promise() -> None:
     means = np.array([0.05, 0.1, 0.9, 0.5])
     games = bernoulli(policy, means.tolist(), 30, seed=2)
     assert (means[games.best] > 0.1).mean() >= 0.7
-    assert policy.is_confident(games.state).all()
+    assert all(game.is_confident() for game in games.games)
 
 
 def test_a_phase_that_does_not_fit_is_not_begun() -> None:
@@ -136,7 +136,7 @@ def test_a_phase_that_does_not_fit_is_not_begun() -> None:
     game = play(policy, rewards)
     assert np.bincount(game.arms).tolist() == [410, 410, 410]
     assert game.best == 0
-    assert not policy.is_confident(game.state)
+    assert not game.game.is_confident()
     with pytest.raises(ValueError, match=r"max_pulls=1229 is too small .* works is 1230"):
         MedianElimination(0.8, 0.1, 1229, UNIT).start(Problem(3))
 
@@ -159,14 +159,14 @@ def test_exponential_gap_elimination_by_hand() -> None:
         game = play(policy, scale * rewards)
         assert np.bincount(game.arms).tolist() == [first + second, first + second, first]
         assert game.best == 1
-        assert policy.is_confident(game.state)
+        assert game.game.is_confident()
 
 
 def test_exponential_gap_elimination_keeps_its_promise() -> None:
     policy = ExponentialGapElimination(0.3, 1.0, 400_000, UNIT)
     games = bernoulli(policy, [0.3, 0.7, 0.1], 20, seed=3)
     assert (games.best == 1).mean() >= 0.7
-    assert policy.is_confident(games.state).all()
+    assert all(game.is_confident() for game in games.games)
 
 
 def test_exponential_gap_elimination_ends_with_its_pulls() -> None:
@@ -175,7 +175,7 @@ def test_exponential_gap_elimination_ends_with_its_pulls() -> None:
     game = play(policy, np.repeat([[0.5], [0.6]], 2000, axis=1))
     assert np.bincount(game.arms).tolist() == [885, 885]
     assert game.best == 1
-    assert not policy.is_confident(game.state)
+    assert not game.game.is_confident()
     with pytest.raises(ValueError, match=r"max_pulls=1769 is too small .* works is 1770"):
         ExponentialGapElimination(0.1, max_pulls=1769, reward_range=UNIT).start(Problem(2))
     with pytest.raises(ValueError, match=r"initial_epsilon must be larger for fewer than 885 spl"):
@@ -215,21 +215,20 @@ def test_does_what_the_figure_says(make: Any, seed: int, n_arms: int) -> None:
     game = play(policy, rewards)
     counts, left = plain_race(policy, rewards)
     assert np.bincount(game.arms, minlength=n_arms).tolist() == counts
-    assert np.flatnonzero(policy.is_alive(game.state)).tolist() == left
-    assert policy.is_confident(game.state) == (len(left) == 1)
+    assert np.flatnonzero(~game.game.out()).tolist() == left
+    assert game.game.is_confident() == (len(left) == 1)
 
 
 @pytest.mark.parametrize("make", RACES)
 def test_the_best_arm_stays_as_often_as_promised(make: Any) -> None:
     """Much narrower intervals would fail this: the best does not stay for lack of a race."""
     policy = make(400, 0.1, reward_range=UNIT)
-    games = bernoulli(policy, [0.5, 0.65, 0.2, 0.6], 400, seed=1)
-    stays = policy.is_alive(games.state)[:, 1]
-    assert stays.mean() >= 0.9
+    games = bernoulli(policy, [0.5, 0.65, 0.2, 0.6], 100, seed=1)
+    assert np.mean([not game.out()[1] for game in games.games]) >= 0.9
     assert (games.counts < 400).any(axis=1).mean() > 0.9  # arms do drop out
     narrow = make(400, 0.1, reward_range=(0, 1e-3))
-    state = bernoulli(narrow, [0.5, 0.65, 0.2, 0.6], 400, seed=1).state
-    assert narrow.is_alive(state)[:, 1].mean() < 0.9
+    games = bernoulli(narrow, [0.5, 0.65, 0.2, 0.6], 100, seed=1)
+    assert np.mean([not game.out()[1] for game in games.games]) < 0.9
 
 
 def test_bernstein_wins_where_variances_are_low_and_loses_where_they_are_not() -> None:
@@ -250,7 +249,7 @@ def test_with_an_epsilon_equal_arms_are_not_compared_without_end(make: Any) -> N
     rewards = np.random.default_rng(3).random((3, 4000)) * 0.2 + 0.4
     policy = make(4000, 0.05, 0.1, UNIT)
     game = play(policy, rewards)
-    assert policy.is_confident(game.state)
+    assert game.game.is_confident()
     assert len(game.arms) < 3 * 4000
-    assert game.best == int(np.flatnonzero(policy.is_alive(game.state))[0])
+    assert game.best == int(np.flatnonzero(~game.game.out())[0])
     assert len(play(make(4000, 0.05, 0.0, UNIT), rewards).arms) > len(game.arms)

@@ -282,11 +282,11 @@ def test_the_answer_is_of_the_last_round() -> None:
     plan = policy.plan(Problem(max_level=200))
     last = plan.brackets[-1].loop
     loops = np.repeat([b.loop for b in plan.brackets], [b.n_arms for b in plan.brackets])
-    state = policy.start(Problem(plan.n_arms, 1, 200))
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        policy.tell(state, pulls, -loops[pulls.arm] - pulls.arm / 1000)
-    assert policy.recommend(state) == (loops < last).sum()
+    game = policy.start(Problem(plan.n_arms, 1, 200))
+    while not game.is_finished:
+        pulls = game.ask(10**6)
+        game.tell_all(pulls, -loops[pulls.arm] - pulls.arm / 1000)
+    assert game.recommend() == (loops < last).sum()
 
 
 def test_rounds_of_fig_10_by_hand() -> None:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_halving import BanditSearchCV
-from sklearn_halving.policies import Problem, Pull, Pulls, SimplePolicy
+from sklearn_halving.policies import Problem, Pull, SimplePolicy
 from sklearn_halving.simulation import GaussianArms, simulate
 
 Rewards = dict[int, np.ndarray]
@@ -54,19 +54,19 @@ def test_failed_arms_and_used_up_splits_are_left_out() -> None:
             return super().next_arm(rewards, rng)
 
     policy = Spy(n_pulls=20)
-    state = policy.start(Problem(n_arms=3, max_repetitions=2), seed=np.random.SeedSequence(0))
+    game = policy.start(Problem(n_arms=3, max_repetitions=2), seed=np.random.SeedSequence(0))
     pulled = []
-    while not policy.is_finished(state):
-        [pull] = policy.ask(state, 10).each()
-        assert not len(policy.ask(state, 10)), "waits for the reward"
+    while not game.is_finished:
+        [pull] = game.ask(10)
+        assert not len(game.ask(10)), "waits for the reward"
         reward = np.nan if pull.arm == 0 else float(pull.arm)
-        policy.tell(state, Pulls.of(pull), np.array([reward]))
+        game.tell(pull, reward)
         pulled.append(pull)
     assert seen == [[0, 1, 2], [1, 2], [1, 2], [1, 2], [2]]
     assert pulled == [
         Pull(*pull) for pull in [(0, 1, 0), (1, 1, 0), (2, 1, 0), (1, 1, 1), (2, 1, 1)]
     ]
-    assert policy.recommend(state) == 2
+    assert game.recommend() == 2
 
 
 @pytest.mark.parametrize("answer", [7, -1, None, 0.5])
@@ -75,9 +75,9 @@ def test_an_answer_that_is_no_arm_is_refused(answer: object) -> None:
         next_arm = choose = lambda self, rewards, *rng: answer
 
     policy = Wrong(n_pulls=3)
-    state = policy.start(Problem(n_arms=2))
+    game = policy.start(Problem(n_arms=2))
     with pytest.raises(ValueError, match=r"^next_arm must return one of the arms in rewards, got"):
-        policy.ask(state, 1)
+        game.ask(1)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

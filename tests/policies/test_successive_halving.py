@@ -22,7 +22,6 @@ from sklearn_halving.policies import (
     InfiniteHorizonHalving,
     Problem,
     Pull,
-    Pulls,
     Round,
     SuccessiveHalving,
     SuccessiveRejects,
@@ -33,36 +32,33 @@ NAN = math.nan
 NINE = Hyperband(brackets="most_exploratory")  # with levels 1 to 9: rungs of 9, 3 and 1 arms
 
 
-def tell_rung(policy: Any, state: Any, reward_of_arm: np.ndarray) -> Pulls:
-    """Ask for a rung of one bracket and tell it; return the pulls."""
-    pulls = policy.ask(state, 1000)
-    rewards = np.take_along_axis(reward_of_arm, pulls.arm, axis=-1)
-    policy.tell(state, pulls, np.where(pulls.arm == NO_ARM, NAN, rewards))
-    return pulls
+def tell_rung(game: Any, reward_of_arm: np.ndarray) -> list[int]:
+    """Ask for a rung of one bracket and tell it; return the arms of the pulls."""
+    pulls = game.ask(1000)
+    for pull in pulls:
+        game.tell(pull, float(reward_of_arm[pull.arm]))
+    return [pull.arm for pull in pulls]
 
 
 # ------------------------------------------------------------------------------- by hand
 
 
-def test_problems_of_a_batch_may_differ() -> None:
-    """There are as many columns as the problem with the most pulls needs, padded elsewhere."""
-    state = NINE.start(Problem(9, 1, 9, 2), batch_shape=(4,))
-    rewards = np.full((4, 9), NAN)
-    rewards[0, [4, 7]] = 0.5, 0.6
-    rewards[1, 8] = 0.1
-    rewards[3] = np.arange(9)
-    tell_rung(NINE, state, rewards)
-    second = tell_rung(NINE, state, rewards)
-    assert second.arm.tolist() == [
-        [4, 7, 4, 7, NO_ARM, NO_ARM],
-        [8, 8, NO_ARM, NO_ARM, NO_ARM, NO_ARM],
-        [0, 1, 2, 0, 1, 2],  # all failed, so that the rung decides nothing
-        [6, 7, 8, 6, 7, 8],
-    ]
-    assert second.repetition[0, :4].tolist() == [0, 0, 1, 1]
-    assert tell_rung(NINE, state, rewards).arm.tolist() == [[7, 7], [8, 8], [0, 0], [8, 8]]
-    assert NINE.is_finished(state)
-    assert NINE.recommend(state).tolist() == [7, 8, NO_ARM, 8]
+@pytest.mark.parametrize(
+    ("rewards", "rungs", "best"),
+    [
+        ({4: 0.5, 7: 0.6}, [[4, 7, 4, 7], [7, 7]], 7),
+        ({8: 0.1}, [[8, 8], [8, 8]], 8),
+        ({}, [[0, 1, 2, 0, 1, 2], [0, 0]], NO_ARM),  # a rung in which all fail decides nothing
+        (dict(enumerate(range(9))), [[6, 7, 8, 6, 7, 8], [8, 8]], 8),
+    ],
+)
+def test_rungs_after_failures(rewards: dict[int, float], rungs: Any, best: int) -> None:
+    game = NINE.start(Problem(9, 1, 9, 2))
+    table = np.array([rewards.get(arm, NAN) for arm in range(9)])
+    tell_rung(game, table)
+    assert [tell_rung(game, table) for _ in rungs] == rungs
+    assert game.is_finished
+    assert game.recommend() == best
 
 
 # ----------------------------------------------------------------------- rule of promotion
@@ -98,11 +94,11 @@ def test_larger_means_first_then_the_first_of_equal_arms_then_the_tie_break(
 def labels_as_begun(policy: Hyperband, max_level: int) -> list[tuple[int, int]]:
     """Play rung by rung; return loop and label of the brackets as their first arms are asked."""
     plan = policy.plan(Problem(max_level=max_level))
-    state = policy.start(Problem(plan.n_arms, 1, max_level, 2))
+    game = policy.start(Problem(plan.n_arms, 1, max_level, 2))
     begun: dict[tuple[int, int], None] = {}
-    while not policy.is_finished(state):
-        pulls = tell_rung(policy, state, np.arange(plan.n_arms) * 1.0)
-        for index in map(plan.bracket_of_arm, pulls.arm.tolist()):
+    while not game.is_finished:
+        arms = tell_rung(game, np.arange(plan.n_arms))
+        for index in map(plan.bracket_of_arm, arms):
             begun[plan.brackets[index].loop, plan.brackets[index].label] = None
     return list(begun)
 
@@ -194,13 +190,13 @@ def test_what_cannot_be_halved_races_on_splits():
 
 def play(policy: DoublingHalving, reward: object, problem: Problem) -> tuple:
     """Play one problem -> (one list of pulls for each rung, answer)."""
-    state = policy.start(problem)
+    game = policy.start(problem)
     rungs = []
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 10**6)
-        rungs.append(list(pulls.each()))
-        policy.tell(state, pulls, np.array([reward(pull) for pull in rungs[-1]]))
-    return rungs, int(policy.recommend(state))
+    while not game.is_finished:
+        rungs.append(list(game.ask(10**6)))
+        for pull in rungs[-1]:
+            game.tell(pull, reward(pull))
+    return rungs, game.recommend()
 
 
 def units(pulls: Iterable[Pull]) -> int:
@@ -272,22 +268,18 @@ WIDE = AsynchronousBrackets(FiniteHorizonHalving(9, 27))
 """One bracket of 9, 3 and 1 arms at the levels 1, 3 and 9."""
 
 
-def tell(policy: AsynchronousBrackets, state: object, pull: Pull, reward: float) -> None:
-    policy.tell(state, Pulls.of(pull), np.array([reward]))
-
-
-def asked(policy: AsynchronousBrackets, state: object, n: int) -> list[Pull]:
-    return [pull for _ in range(n) for pull in policy.ask(state, 1).each()]
+def asked(game: Any, n: int) -> list[Pull]:
+    return [pull for _ in range(n) for pull in game.ask(1)]
 
 
 def test_the_best_of_three_goes_on_before_the_rung_is_complete() -> None:
-    state = WIDE.start(Problem(9, 1, 9))
-    for pull, reward in zip(asked(WIDE, state, 3), (1.0, 3.0, 2.0), strict=True):
-        tell(WIDE, state, pull, reward)
-    assert asked(WIDE, state, 1) == [Pull(1, 3, 0)]
-    for pull in asked(WIDE, state, 3):
-        tell(WIDE, state, pull, 0.0)
-    assert asked(WIDE, state, 1) == [Pull(2, 3, 0)], "the best that is left of the first six"
+    game = WIDE.start(Problem(9, 1, 9))
+    for pull, reward in zip(asked(game, 3), (1.0, 3.0, 2.0), strict=True):
+        game.tell(pull, reward)
+    assert asked(game, 1) == [Pull(1, 3, 0)]
+    for pull in asked(game, 3):
+        game.tell(pull, 0.0)
+    assert asked(game, 1) == [Pull(2, 3, 0)], "the best that is left of the first six"
 
 
 def test_what_plans_no_brackets_is_refused() -> None:

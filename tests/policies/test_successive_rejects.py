@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import LALITHA, mistakes_of, play
-from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, Pulls, SuccessiveRejects
+from sklearn_halving.policies import AnytimeSuccessiveRejects, Problem, SuccessiveRejects
 from sklearn_halving.policies._successive_rejects import phase_lengths
 from sklearn_halving.policies._types import Pull
 
@@ -78,20 +78,20 @@ def play_with_workers(
     """Return the pulls and the recommendation."""
     rng = np.random.default_rng(seed)
     policy = SuccessiveRejects(n_pulls)
-    state = policy.start(Problem(len(rewards), max_repetitions=n_splits))
+    game = policy.start(Problem(len(rewards), max_repetitions=n_splits))
     running: list[Pull] = []
     pulls: set[Pull] = set()
-    while not policy.is_finished(state):
-        asked = list(policy.ask(state, n_workers - len(running)).each())
+    while not game.is_finished:
+        asked = list(game.ask(n_workers - len(running)))
         assert len(running) + len(asked) <= n_workers
         assert not pulls & set(asked)
         pulls |= set(asked)
         running += asked
         # Some pulls are much slower than others.
         back = running.pop(int(rng.integers(len(running)) * rng.random() ** 2))
-        policy.tell(state, Pulls.of(back), rewards[[back.arm], [back.repetition]])
+        game.tell(back, float(rewards[back.arm, back.repetition]))
     assert not running
-    return pulls, int(policy.recommend(state))
+    return pulls, game.recommend()
 
 
 @pytest.mark.parametrize("n_splits", [None, 7])

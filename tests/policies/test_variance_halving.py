@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import LALITHA, mistakes_of
-from sklearn_halving.policies import NO_ARM, Problem, Pulls, VarianceHalving
+from sklearn_halving.policies import NO_ARM, Problem, VarianceHalving
 from sklearn_halving.policies.bases._greedy_allocation import (
     bounded_counts,
     greedy_counts,
@@ -42,39 +42,25 @@ def make(form: str, n_pulls: int, n_arms: int) -> VarianceHalving:
     return VarianceHalving(n_pulls, **options)
 
 
-def play(policy: Any, rewards: np.ndarray, max_pulls: int = 10**9) -> tuple[np.ndarray, Any, list]:
-    """Play on a table (*batch, n_arms, n_repetitions); return choice, state and all pulls."""
-    batch = rewards.shape[:-2]
-    state = policy.start(Problem(rewards.shape[-2]), batch_shape=batch)
-    history = []
-    was_alive = np.ones((*batch, rewards.shape[-2]), dtype=bool)
-    while not policy.is_finished(state):
-        alive = policy.is_alive(state)
+def play(policy: Any, rewards: np.ndarray) -> tuple[int, Any, list[tuple[int, int]]]:
+    """Play on a table (n_arms, n_repetitions); return choice, game, and arms and repetitions."""
+    game, keys = policy.start(Problem(len(rewards))), []
+    was_alive = np.ones(len(rewards), dtype=bool)
+    while not game.is_finished:
+        alive = ~game.out()
         assert not (alive & ~was_alive).any()
         was_alive = alive
-        pulls = policy.ask(state, max_pulls)
-        padded = np.concatenate([alive, np.ones_like(alive[..., :1])], axis=-1)
-        assert np.take_along_axis(padded, pulls.arm, axis=-1).all(), "pulls an arm that is out"
-        row = np.take_along_axis(rewards, np.maximum(pulls.arm, 0)[..., np.newaxis], axis=-2)
-        told = np.take_along_axis(row, pulls.repetition[..., np.newaxis], axis=-1)[..., 0]
-        history.append(pulls)
-        policy.tell(state, pulls, told)
-    return policy.recommend(state), state, history
+        pulls = game.ask(10**9)
+        assert alive[pulls.arm].all(), "pulls an arm that is out"
+        keys += zip(pulls.arm.tolist(), pulls.repetition.tolist(), strict=True)
+        game.tell_all(pulls, rewards[pulls.arm, pulls.repetition])
+    return game.recommend(), game, keys
 
 
-def keys(history: list[Pulls], problem: tuple[int, ...] = ()) -> list[tuple[int, int]]:
-    """Return the (arm, repetition) pairs of one problem in the order in which they were asked."""
-    found = []
-    for pulls in history:
-        found += zip(pulls.arm[problem].tolist(), pulls.repetition[problem].tolist(), strict=True)
-    return [key for key in found if key[0] != NO_ARM]
-
-
-def noisy(rng: np.random.Generator, *batch: int, n_arms: int, n_repetitions: int) -> np.ndarray:
-    mean = rng.normal(size=(*batch, n_arms, 1))
-    split = rng.normal(size=(*batch, 1, n_repetitions))
-    noise = rng.normal(size=(*batch, n_arms, n_repetitions))
-    return mean + split + noise * rng.choice([0.3, 2.0], (*batch, n_arms, 1))
+def noisy(rng: np.random.Generator, n_arms: int, n_repetitions: int) -> np.ndarray:
+    mean = rng.normal(size=(n_arms, 1))
+    noise = rng.normal(size=(n_arms, n_repetitions)) * rng.choice([0.3, 2.0], (n_arms, 1))
+    return mean + rng.normal(size=n_repetitions) + noise
 
 
 # ------------------------------------------------------------------------------- properties
@@ -87,7 +73,7 @@ def test_budget_and_repetitions(form: str, seed: int, n_arms: int, extra: int) -
     n_pulls = make(form, 10**6, n_arms).least_n_pulls(n_arms) + extra
     rewards = noisy(np.random.default_rng(seed), n_arms=n_arms, n_repetitions=n_pulls)
     choice, _, history = play(make(form, n_pulls, n_arms), rewards)
-    pulled = keys(history)
+    pulled = history
     assert len(set(pulled)) == len(pulled) <= n_pulls
     for arm in range(n_arms):
         repetitions = sorted(j for a, j in pulled if a == arm)
@@ -105,7 +91,7 @@ def test_squares_of_rewards_may_overflow(form: str) -> None:
     rewards[2, ::3] *= 1e154  # its square is the largest number, the sum of two is infinite
     rewards[4] *= 1e160
     choice, _, history = play(make(form, 120, 5), rewards)
-    assert len(keys(history)) <= 120
+    assert len(history) <= 120
     assert 0 <= choice < 5
 
 
@@ -120,7 +106,7 @@ def test_scale_of_rewards_is_irrelevant(form: str, seed: int, a: float, b: float
     rewards = noisy(np.random.default_rng(seed), n_arms=7, n_repetitions=150)
     policy = make(form, 120, 7)
     plain, scaled = play(policy, rewards), play(policy, a * (rewards + b))
-    assert keys(scaled[2]) == keys(plain[2])
+    assert scaled[2] == plain[2]
     assert scaled[0] == plain[0]
 
 
@@ -145,8 +131,8 @@ def test_greedy_counts_are_those_of_the_loop(
         index = np.where((weight > 0) & (total < (limit or 10**9)), index, -1.0)
         if index.max() > 0:
             counts[index.argmax()] += 1
-    got = greedy_counts(weight[np.newaxis], n_pulls[np.newaxis], np.array([budget]), limit)
-    assert got[0].tolist() == counts.tolist()
+    got = greedy_counts(weight, n_pulls, budget, limit)
+    assert got.tolist() == counts.tolist()
 
 
 @given(seed=st.integers(0, 2**16), n_arms=st.integers(1, 8), budget=st.integers(0, 200))
@@ -160,15 +146,15 @@ def test_bounded_counts_are_those_of_the_loop(seed: int, n_arms: int, budget: in
         total = n_pulls + counts
         bound = variance / (1 - 2 * np.sqrt(log(20) / (total - 1)))
         counts[(bound / total).argmax()] += 1
-    got = bounded_counts(variance[np.newaxis], n_pulls[np.newaxis], np.array([budget]), 0.05)
-    assert got[0].tolist() == counts.tolist()
+    got = bounded_counts(variance, n_pulls, budget, 0.05)
+    assert got.tolist() == counts.tolist()
 
 
 # -------------------------------------------------------------------------- numbers by hand
 
 
-def counts_by_arm(history: list[Pulls], n_arms: int) -> list[int]:
-    return np.bincount([arm for arm, _ in keys(history)], minlength=n_arms).tolist()
+def counts_by_arm(history: list[tuple[int, int]], n_arms: int) -> list[int]:
+    return np.bincount([arm for arm, _ in history], minlength=n_arms).tolist()
 
 
 def test_pooled_by_hand() -> None:
@@ -212,23 +198,23 @@ def test_no_arm_of_shadavar_is_stuck_in_the_trap() -> None:
     rewards = np.random.default_rng(0).normal(size=(4, 500))
     policy = VarianceHalving(2 * 200, "ucb", keep_pulls=False)
     _, _, history = play(policy, rewards)
-    first = keys(history)[:200]
+    first = history[:200]
     assert min(np.bincount([arm for arm, _ in first])) > least_count_for_bound(0.05)
 
 
 @pytest.mark.parametrize("allocation", ["likelihood", "pooled", "ucb", "uniform"])
 def test_a_finite_splitter_is_never_asked_for_more_than_it_has(allocation: str) -> None:
     policy = VarianceHalving(500, allocation)
-    state = policy.start(Problem(6, max_repetitions=20))
+    game = policy.start(Problem(6, max_repetitions=20))
     rng = np.random.default_rng(0)
     counts = np.zeros(6, dtype=int)
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 11)
+    while not game.is_finished:
+        pulls = game.ask(11)
         assert (pulls.repetition < 20).all()
         counts += np.bincount(pulls.arm, minlength=6)
-        policy.tell(state, pulls, rng.normal(size=len(pulls)))
+        game.tell_all(pulls, rng.normal(size=len(pulls)))
     assert counts.max() <= 20
-    assert policy.recommend(state) != NO_ARM
+    assert game.recommend() != NO_ARM
 
 
 # ------------------------------------------------------- stopping early, stages and levels
@@ -255,18 +241,18 @@ def test_stopping_asks_for_the_same_pulls_but_fewer(
     n_pulls = make(form, 10**6, n_arms).least_n_pulls(n_arms) + extra
     rewards = noisy(np.random.default_rng(seed), n_arms=n_arms, n_repetitions=n_pulls)
     policy = make_stopping(form, stop, n_pulls, n_arms)
-    choice, state, history = play(policy, rewards)
-    everything = keys(play(make(form, n_pulls, n_arms), rewards)[2])
-    pulled = keys(history)
+    choice, game, history = play(policy, rewards)
+    everything = play(make(form, n_pulls, n_arms), rewards)[2]
+    pulled = history
     assert pulled == everything[: len(pulled)]
     assert {arm for arm, _ in pulled} == set(range(n_arms)), "stopped before every arm had a pull"
-    assert policy.is_alive(state)[choice]
+    assert not game.out()[choice]
     if len(pulled) < len(everything):
-        assert policy.ended_by(state)
-        estimates = estimate_arms(state)
-        alive = np.flatnonzero(policy.is_alive(state))
+        assert game.ended_by()
+        alive = np.flatnonzero(~game.out())
         if policy.keep_pulls:
-            assert choice == alive[estimates.mean[0, alive].argmax()], "not the leader"
+            mean = estimate_arms(game, common_splits=policy.common_splits).mean
+            assert choice == alive[mean[alive].argmax()], "not the leader"
 
 
 @pytest.mark.parametrize("option", [{"stop_probability": 0.95}, {"tolerance": 0.1}])
@@ -277,20 +263,20 @@ def test_clear_answers_stop_early_and_others_do_not(option: dict[str, Any]) -> N
     policy = VarianceHalving(180, **option)
     choice, _, history = play(policy, clear)
     assert choice == 1
-    assert len(keys(history)) < 60
-    assert len(keys(play(policy, noise)[2])) == 180
+    assert len(history) < 60
+    assert len(play(policy, noise)[2]) == 180
 
 
 def test_equal_arms_stop_for_the_tolerance_only() -> None:
     rewards = np.random.default_rng(0).normal(0, 0.01, size=(6, 200))
-    assert len(keys(play(VarianceHalving(180, tolerance=0.1), rewards)[2])) < 60
-    assert len(keys(play(VarianceHalving(180, stop_probability=0.95), rewards)[2])) == 180
+    assert len(play(VarianceHalving(180, tolerance=0.1), rewards)[2]) < 60
+    assert len(play(VarianceHalving(180, stop_probability=0.95), rewards)[2]) == 180
 
 
 def test_overlap_makes_stopping_later() -> None:
     rewards = np.random.default_rng(0).normal(size=(6, 400)) + 1.2 * np.eye(6)[:, :1]
     spent = [
-        len(keys(play(VarianceHalving(360, stop_probability=0.9, overlap=x), rewards)[2]))
+        len(play(VarianceHalving(360, stop_probability=0.9, overlap=x), rewards)[2])
         for x in (0.0, 0.05, 5.0)
     ]
     assert spent == sorted(spent)
@@ -335,16 +321,30 @@ RECORDED = {  # spec, section 3: n = 2000 and 5000, and the number of runs
 
 
 def gaussian_mistakes(form: str, n_pulls: int, n_problems: int, seed: int) -> float:
-    variances = LALITHA.draw(Randomness.of(np.random.SeedSequence(seed), n_problems), 64).sds ** 2
+    if form == "SHVar":
+        return mistakes_with_known_variances(n_pulls, n_problems, seed)
     options: dict[str, Any] = {
         "SH": {"allocation": "uniform", "keep_pulls": False},
-        "SHVar": {"allocation": "known", "keep_pulls": False, "reward_variances": variances},
         "SHAdaVar": {"allocation": "ucb", "keep_pulls": False},
         "SH, kept": {"allocation": "uniform", "common_splits": False},
         "pooled": {"allocation": "pooled", "common_splits": False},
         "default": {"common_splits": False},
     }[form]
     return mistakes_of(VarianceHalving(n_pulls, **options), LALITHA, n_problems, seed)
+
+
+def mistakes_with_known_variances(n_pulls: int, n_problems: int, seed: int) -> float:
+    """Play each problem with a policy that knows its variances."""
+    arms = LALITHA.draw(Randomness.of(np.random.SeedSequence(seed), n_problems), 64)
+    n_mistakes = 0
+    for i, sds in enumerate(arms.sds):
+        policy = VarianceHalving(n_pulls, "known", sds**2, keep_pulls=False)
+        game = policy.start(Problem(64))
+        while not game.is_finished:
+            pulls = game.ask(10**9)
+            game.tell_all(pulls, arms.rewards(np.full(len(pulls), i), pulls))
+        n_mistakes += arms.values[i].argmax() != game.recommend()
+    return n_mistakes / n_problems
 
 
 @pytest.mark.slow
@@ -367,13 +367,13 @@ def test_the_default_makes_at_most_half_the_mistakes_of_shadavar() -> None:
 def test_common_splits_are_worth_several_times_the_pulls() -> None:
     """Sharing splits, with the model, beats four times the pulls on splits of their own."""
     rng = np.random.default_rng(5)
-    mean = rng.normal(0, 0.3, (600, 16, 1))
-    common = mean + rng.normal(0, 1, (600, 1, 700)) + rng.normal(0, 0.3, (600, 16, 700))
-    own = mean + rng.normal(0, sqrt(1.09), (600, 16, 700))
+    mean = rng.normal(0, 0.3, (150, 16, 1))
+    common = mean + rng.normal(0, 1, (150, 1, 700)) + rng.normal(0, 0.3, (150, 16, 700))
+    own = mean + rng.normal(0, sqrt(1.09), (150, 16, 700))
 
     def mean_regret(policy: VarianceHalving, rewards: np.ndarray) -> float:
-        choice = play(policy, rewards)[0][:, np.newaxis]
-        return float((mean.max(axis=1) - np.take_along_axis(mean[..., 0], choice, 1)).mean())
+        choices = [play(policy, table)[0] for table in rewards]
+        return float(np.mean([m.max() - m[arm] for m, arm in zip(mean, choices, strict=True)]))
 
     assert mean_regret(VarianceHalving(80), common) < mean_regret(
         VarianceHalving(320, common_splits=False), own

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from games import Greedy
+from games import Greedy, GreedyGame
 from sklearn_halving.policies import (
     EXP3,
     HOO,
@@ -84,13 +84,13 @@ def test_the_same_seed_gives_the_same_result(policy: Any, world: Any) -> None:
 
 
 @pytest.mark.parametrize(("policy", "world"), PLAYS, ids=IDS)
-def test_a_batch_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
-    """Against a plain loop over problems without a batch axis."""
+def test_a_simulation_is_its_problems_one_by_one(policy: Any, world: Any) -> None:
+    """Against a plain loop over problems, with one pull at a time."""
     seed = np.random.SeedSequence(3)
     together = simulate(policy, world, 6, seed)
     for i in range(6):
         arms = world.draw(Randomness.of(seed, 1, first=i), together_n_arms(policy, world))
-        own = np.random.SeedSequence(3, spawn_key=(0, i))
+        own = np.random.SeedSequence(3, spawn_key=(i,))
         chosen, n_pulls = play_alone(together.policy, world, arms, own)
         assert chosen == together.recommended[i]
         assert n_pulls == together.n_pulls[i]
@@ -106,12 +106,17 @@ def play_alone(
     n_arms = arms.values.shape[1]
     problem = Problem(n_arms, world.min_level, world.max_level, world.max_repetitions)
     problem = replace(problem, reward_range=world.reward_range)
-    state, n_pulls = policy.start(problem, seed=seed), 0
-    while not policy.is_finished(state):
-        pulls = policy.ask(state, 1)
-        n_pulls += len(pulls)
-        policy.tell(state, pulls, arms.rewards(np.zeros(len(pulls), dtype=int), pulls))
-    return int(policy.recommend(state)), n_pulls
+    game, n_pulls = policy.start(problem, seed), 0
+    while not game.is_finished:
+        [pull] = game.ask(1)
+        n_pulls += 1
+        game.tell(pull, float(arms.rewards(np.zeros(1, dtype=int), Pulls.of([pull]))[0]))
+    return game.recommend(), n_pulls
+
+
+@pytest.mark.parametrize(("policy", "world"), [PLAYS[2], PLAYS[-1]])
+def test_processes_do_not_change_the_result(policy: Any, world: Any) -> None:
+    assert_same(simulate(policy, world, 7, n_jobs=2), simulate(policy, world, 7))
 
 
 def test_more_problems_do_not_change_the_first() -> None:
@@ -271,31 +276,18 @@ def test_a_policy_that_asks_for_nothing_is_stopped() -> None:
 
 
 @dataclass(frozen=True)
-class OneProblem(Greedy):
-    """Knows nothing of several problems at a time."""
-
-    def start(self, problem: Problem, *, batch_shape: tuple[int, ...] = (), seed: Any = None):
-        return super().start(problem, seed=seed)
-
-
-@pytest.mark.parametrize("n_problems", [1, 3])
-def test_a_policy_of_one_problem_is_refused(n_problems: int) -> None:
-    message = f"OneProblem must play {n_problems} problems at a time, .* BanditSearchCV plays"
-    with pytest.raises(ValueError, match=message):
-        simulate(OneProblem(9), Ladder(), n_problems)
-
-
-@dataclass(frozen=True)
 class Stray(Greedy):
     """Asks for another pull after two that are right."""
 
     other: Pull | None = None
 
-    def ask(self, state: Any, max_pulls: int) -> Pulls:
-        pulls = super().ask(state, max_pulls)
-        if state["t"] < 2:
-            return pulls
-        return Pulls(*(np.full_like(pulls.arm, number) for number in self.other))
+    def start(self, problem: Problem, seed: Any = None) -> GreedyGame:
+        return StrayGame(self, [[] for _ in range(problem.n_arms)])
+
+
+class StrayGame(GreedyGame):
+    def ask(self, max_pulls: int) -> list[Pull]:
+        return super().ask(max_pulls) if self.n_told < 2 else [self.policy.other]
 
 
 STRAYS = [
@@ -343,7 +335,6 @@ def test_what_cannot_be_played_is_refused(
         ({"checkpoints": [5, 3]}, r"increasing order, got \[5, 3\]"),
         ({"checkpoints": [0]}, "Each of checkpoints must be at least 1"),
         ({"max_pulls": 0}, "max_pulls must be at least 1"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:

@@ -1,6 +1,6 @@
 """Base class of policies, and checks of parameters that several policies have.
 
-The methods of a policy are those of `_protocol.Policy`; `_separate_games.SimplePolicy` needs two.
+The methods of a policy are those of `_protocol.Policy`; `_simple_policy.SimplePolicy` needs two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn_halving._checks import (
     check_whole,
     refuse_unless,
 )
-from sklearn_halving.policies._arrays import BoolArray, FloatArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._protocol import PlaysLevels, Policy
 from sklearn_halving.policies._types import Problem
@@ -32,8 +32,8 @@ def plays_levels(policy: object) -> bool:
 class BasePolicy(CheckedFields):
     """Base class of policies, whose plan is a single round without a maximum.
 
-    To write your own policy, inherit from this class and write the methods of `Policy`. A class
-    that has these methods, but does not inherit from this class, is as good. If your policy is a
+    To write your own policy, inherit from this class and write `start`. A class that has the
+    methods of `Policy`, but does not inherit from this class, is as good. If your policy is a
     dataclass, fields with a ``Literal`` type are validated.
 
     Examples
@@ -121,3 +121,8 @@ def is_outside(reward_range: RewardRange | None, rewards: FloatArray) -> BoolArr
     """Return which rewards are outside of the range; none if there is no range."""
     low, high = reward_range or (-np.inf, np.inf)
     return (rewards < low) | (rewards > high)
+
+
+def generator_of(seed: Seed) -> np.random.Generator:
+    """Return the generator of a game."""
+    return np.random.default_rng(seed or np.random.SeedSequence())

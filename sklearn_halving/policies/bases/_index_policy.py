@@ -1,26 +1,24 @@
-"""Base classes of policies that pull the arm with the largest index, again and again.
+"""Base of policies that pull the arm with the largest index, again and again.
 
-A policy is the formula of its index, `IndexPolicy._index`. The base classes own the budget, the
-range of the rewards and the confidence. They take care of the first pulls of every arm, of pulls
-in flight, and of arms that failed or have no splits left. Internally, each problem of the batch
-is a row, and arrays have shape ``(n_problems, n_arms)``.
+A policy is the formula of its index, `IndexPolicy.index`. `IndexGame` does what stands around it:
+the budget, the first pulls of every arm, pulls in flight, arms that failed or have no splits left,
+and the stopping rule.
 """
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import inf, isinf, isnan
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._types import NO_ARM, Problem, Pulls
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import (
     BasePolicy,
     RewardRange,
     check_budget,
-    is_outside,
     known_range,
     reward_width,
 )
@@ -32,99 +30,174 @@ from sklearn_halving.policies.bases._ranking import (
 )
 
 
-class IndexState:
-    """State of an index policy.
+class IndexGame:
+    """One problem, as an index policy sees it. Arrays have shape ``(n_arms,)``.
 
     Attributes
     ----------
+    n_arms : int
+        Number of arms (K in the papers).
     width : float
         The largest minus the smallest possible reward, by which bounds are multiplied.
-    most_pulls : float
-        Maximum number of pulls of a problem; infinite if there is no maximum.
-    statistics : ArmStatistics
-        Statistics of the known rewards.
+    n : ndarray of float
+        Number of pulls of each arm in the formulas (N in the papers). Pulls in flight are
+        included, since they will narrow the bound for any reward, but not those that failed.
+    n_known : ndarray of int
+        Number of rewards of each arm.
+    mean : ndarray
+        Mean reward of each arm; NaN for arms without a reward and for failed arms.
+    alive : ndarray of bool
+        Arms that have not failed.
     n_asked : ndarray of int
-        Number of pulls including pulls in flight, which is the next repetition of an arm.
-        Shape ``(n_problems, n_arms)``.
-    n_lost : ndarray of int
-        Number of pulls that failed, for which the split may be to blame. Shape ``(n_problems,
-        n_arms)``.
-    splits : BrokenSplits
-        The splits on which nothing works.
-    is_open : ndarray of bool
-        Problems that are not finished. Shape ``(n_problems,)``.
-    is_decided : ndarray of bool
-        Problems that ended because of the stopping rule, or because no rival was left. Shape
-        ``(n_problems,)``.
-    is_outside : ndarray of bool
-        Problems with a reward outside of the range. Shape ``(n_problems,)``.
+        Number of pulls of each arm, which is its next repetition.
+    n_asked_in_all, n_told : int
+        Number of pulls of all arms that were requested, and of those that returned.
+    most_pulls : float
+        Maximum number of pulls; infinite if there is no maximum.
+    is_decided : bool
+        Whether the stopping rule ended the game, or no rival was left.
     memory : Any
-        What a policy has to remember besides the statistics.
+        What a policy has to remember besides.
     """
 
-    def __init__(self, problem: Problem, batch_shape: Shape, width: float, most: float) -> None:
-        self.problem, self.batch_shape = problem, batch_shape
-        self.width, self.most_pulls = width, most
-        shape = prod(batch_shape), problem.n_arms
-        self.statistics, self.splits = ArmStatistics.zeros(shape), BrokenSplits(shape[0])
-        self.n_asked, self.n_lost = np.zeros((2, *shape), dtype=np.int64)
-        self.is_open = np.ones(shape[0], dtype=bool)
-        self.is_decided, self.is_outside = np.zeros((2, shape[0]), dtype=bool)
-        self.memory: Any = None
+    def __init__(self, policy: IndexPolicy, problem: Problem, seed: Seed) -> None:
+        self.policy, self.problem, self.n_arms = policy, problem, problem.n_arms
+        self.width, self.most_pulls = policy.width(problem), policy.checked_budget(problem)
+        self.low, self.high = known_range(policy, problem) or (-inf, inf)
+        self.statistics, self.splits = ArmStatistics(self.n_arms), BrokenSplits()
+        self.mean, self.n_known = self.statistics.mean, self.statistics.n_pulls
+        self.n, self.n_asked = np.zeros(self.n_arms), np.zeros(self.n_arms, dtype=np.int64)
+        self.alive = np.ones(self.n_arms, dtype=bool)
+        self.n_alive, self.n_asked_in_all, self.n_told = self.n_arms, 0, 0
+        self.is_finished = self.is_decided = self.is_outside = False
+        self._has_first = policy.n_first == 0
+        self.memory: Any = policy.first_memory(self, seed)
 
     @property
-    def rows(self) -> IntArray:
-        return np.arange(len(self.is_open))
-
-    @property
-    def n_pulls(self) -> IntArray:
-        """Number of rewards of each arm."""
-        return self.statistics.n_pulls
-
-    @property
-    def n(self) -> FloatArray:
-        """Number of pulls of each arm in the formulas (N in the papers).
-
-        Pulls in flight are included, since they will narrow the bound for any reward.
-        """
-        n = self.n_asked - self.n_lost
-        return n.astype(np.float64)  # faster than to convert it in every division
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean reward of each arm; NaN for arms without a reward and for failed arms."""
-        return self.statistics.mean()
-
-    @property
-    def alive(self) -> BoolArray:
-        """Arms that have not failed."""
-        return ~np.isnan(self.statistics.reward_sum)
-
-    @property
-    def n_asked_in_all(self) -> IntArray:
-        """Number of pulls of all arms together, with those in flight; shape (n_problems,)."""
-        return self.n_asked.sum(axis=1)
-
-    @property
-    def n_pulls_in_all(self) -> IntArray:
-        """Number of pulls of all arms that returned, shape (n_problems,)."""
-        return (self.n_pulls + self.n_lost).sum(axis=1)
-
-    def is_waiting(self) -> BoolArray:
-        """Return which arms have pulls in flight."""
-        return self.n_asked > self.n_pulls + self.n_lost
+    def variance(self) -> FloatArray:
+        """The unbiased variance of the rewards of each arm; 0 for too few pulls."""
+        return self.statistics.variance()
 
     def can_be_pulled(self) -> BoolArray:
         """Return which arms have not failed and have a split left."""
         most = self.problem.max_repetitions
         return self.alive if most is None else self.alive & (self.n_asked < most)
 
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return the next pull; none if the game has to wait for rewards."""
+        if self.is_finished or self.n_asked_in_all >= self.most_pulls or max_pulls < 1:
+            return []
+        # Infinite rewards are valid. Formulas may divide by 0 where an arm has no pull.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            arm = self._next_arm()
+        if arm == NO_ARM:
+            return []
+        pull = Pull(arm, self.problem.max_level, self.n_asked.item(arm))
+        self.n_asked[arm] += 1
+        self.n[arm] += 1
+        self.n_asked_in_all += 1
+        return [pull]
+
+    def _next_arm(self) -> int:
+        """Return the arm that has had too few first pulls, or else what the policy chooses."""
+        usable, n_first = self.can_be_pulled(), self.policy.n_first
+        if not self._has_first:
+            waits = usable & (self.n < n_first)
+            if waits.any():
+                return int(np.where(waits, self.n_asked, self.n_asked.max() + 1).argmin())
+            # If most first pulls are in flight, the few arms with an index must not get all pulls.
+            if 2 * self._n_without_first() > self.n_arms:
+                return NO_ARM
+            usable = usable & (self.n_known >= n_first)
+        return self.policy.choose(self, usable) if usable.any() else NO_ARM
+
+    def _n_without_first(self) -> int:
+        """Return how many arms still lack a reward of their first pulls."""
+        is_open = self.can_be_pulled() | (self.n_asked > self.splits_told())
+        return int((self.alive & (self.n_known < self.policy.n_first) & is_open).sum())
+
+    def all_have_first(self) -> bool:
+        """Return whether no arm lacks a reward of its first pulls."""
+        return self._has_first or self._n_without_first() == 0
+
+    def splits_told(self) -> FloatArray:
+        """Return the number of pulls of each arm that returned."""
+        n_lost = self.n_asked - self.n
+        return self.n_known + n_lost
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in a reward. After the end, it must not change the recommendation."""
+        if self.is_finished:
+            return
+        arm, _, split = pull
+        self.n_told += 1
+        failed = self.splits.take_in(arm, split, reward)
+        if reward == reward:
+            self.is_outside |= not self.low <= reward <= self.high
+            self.statistics.add_one(arm, reward)
+            if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
+                failed = [*failed, arm]
+        else:
+            self.n[arm] -= 1
+        if failed:
+            self.alive[failed] = False
+            self.n_alive = int(self.alive.sum())
+            self.statistics.fail(failed)
+        self.policy.learn(self, pull, reward)
+        self._close()
+
+    def _close(self) -> None:
+        """End the game if it is decided, has spent the budget, or has no pull left."""
+        if not self._has_first:
+            self._has_first = bool((self.n_known >= self.policy.n_first).all())
+        lacks = not self._has_first and self.alive & (self.n_known < self.policy.n_first)
+        if self._has_first or not np.any(lacks):
+            self.is_decided = self._follows_rule()
+        self.is_finished = self.is_decided or self.n_told >= self.most_pulls
+        is_limited = self.problem.max_repetitions is not None or not self.n_alive
+        if is_limited and self.n_told == self.n_asked_in_all and not self.can_be_pulled().any():
+            self.is_finished = True
+        if self.n_alive <= 1 and not self.policy.goes_on_when_decided:
+            is_alone = not (self.alive & (self.n_known == 0)).any()
+            self.is_decided |= is_alone and self.n_alive == 1
+            self.is_finished |= is_alone
+
+    def _follows_rule(self) -> bool:
+        """Return whether a stopping rule ends the game."""
+        return False
+
+    def out(self) -> BoolArray:
+        """Return which arms have failed. None is eliminated because of low rewards."""
+        return ~self.alive
+
+    def recommend(self) -> int:
+        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
+        return self.policy.recommended(self)
+
+
+class ConfidentGame(IndexGame):
+    """The game of a policy with a stopping rule, `IndexPolicy.is_decided`."""
+
+    def _follows_rule(self) -> bool:
+        """Return whether the stopping rule of the policy ends the game."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self.policy.is_decided(self)
+
+    def is_confident(self) -> bool:
+        """Return whether the stopping rule ended the game, so that the guarantee holds.
+
+        False if the game is not finished, if it ended because of ``max_pulls`` or because no
+        splits were left, or if a reward was outside of ``reward_range``.
+        """
+        return self.is_decided and not self.is_outside
+
 
 class IndexPolicy(BasePolicy):
-    """Base class of policies that pull the arm with the largest index.
+    """Base class of a policy of your own that pulls the arm with the largest index.
 
-    Each request returns one pull per problem, so that a simulation knows each reward before the
-    next decision. Further requests before the reward is known take pulls in flight into account.
+    A subclass is a frozen dataclass with the field ``n_pulls``, and writes `index`. A game asks
+    for one pull at a time. Further requests before its reward is known take pulls in flight into
+    account.
 
     Attributes
     ----------
@@ -134,176 +207,73 @@ class IndexPolicy(BasePolicy):
         The field with the maximum number of pulls; ``max_pulls`` may be None.
     goes_on_when_decided : bool
         Whether an arm without rivals is still pulled, to collect rewards.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from sklearn_halving.policies import IndexPolicy
+    >>> from sklearn_halving.simulation import GaussianArms, simulate
+    >>> @dataclass(frozen=True)
+    ... class Optimist(IndexPolicy):
+    ...     n_pulls: int
+    ...     def index(self, arms):
+    ...         return arms.mean + 1 / np.sqrt(arms.n)
+    >>> simulate(Optimist(60), GaussianArms([0.0, 0.5, 2.0])).mistake_probability.value
+    0.0
     """
 
     n_first: ClassVar[int] = 1
     budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
     goes_on_when_decided: ClassVar[bool] = False
+    game: ClassVar[type[IndexGame]] = IndexGame
 
-    reward_range: RewardRange | None
+    reward_range: RewardRange | None = None
 
-    def _index(self, state: IndexState) -> FloatArray:
+    def index(self, arms: IndexGame) -> FloatArray:
         """Return the index of each arm, with any value for arms that cannot be pulled."""
         raise NotImplementedError
 
-    def _choose(self, state: IndexState, usable: BoolArray, has_first: BoolArray) -> IntArray:
-        """Return the usable arm with the largest index in each row; ``NO_ARM`` for none.
+    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+        """Return the usable arm with the largest index. At least one is usable."""
+        return largest_usable(self.index(arms), usable)
 
-        ``has_first`` are the open problems in which no arm lacks a reward of its first pulls.
-        """
-        if not usable.any():
-            return np.full(len(usable), NO_ARM)
-        return largest_usable(self._index(state), usable)
-
-    def _first_memory(self, state: IndexState, seed: Seed) -> Any:
-        """Return what the policy has to remember besides the statistics."""
+    def first_memory(self, arms: IndexGame, seed: Seed) -> Any:
+        """Return what the policy has to remember besides the rewards."""
         return None
 
-    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        """Update the memory with rewards. Each array has one entry per row."""
+    def learn(self, arms: IndexGame, pull: Pull, reward: float) -> None:
+        """Update the memory with a reward, which may be NaN."""
 
-    def _is_decided(self, state: IndexState) -> BoolArray:
-        """Return which problems the stopping rule ends, shape (n_problems,)."""
-        return np.zeros(len(state.is_open), dtype=bool)
+    def is_decided(self, arms: IndexGame) -> bool:
+        """Return whether the stopping rule ends the game."""
+        return False
 
-    def _recommended(self, state: IndexState) -> IntArray:
-        """Return the arm with the best mean in each row."""
-        return best_known(state.alive, state.mean)
+    def recommended(self, arms: IndexGame) -> int:
+        """Return the arm to choose, by default the one with the best mean."""
+        return best_known(arms.alive, arms.mean)
 
-    def _most_pulls(self) -> Any:
-        return getattr(self, self.budget)
+    def width(self, problem: Problem) -> float:
+        """Return the width of the range of rewards; 1 if the policy has no field for it."""
+        return reward_width(self, problem) if "reward_range" in vars(self) else 1.0
+
+    def checked_budget(self, problem: Problem) -> float:
+        """Return the maximum number of pulls, or raise if it is too small."""
+        most, n_arms = getattr(self, self.budget), problem.n_arms
+        if most is None and self.budget == "max_pulls":
+            return inf
+        why = f"to pull each of {n_arms} candidates {self.n_first} times"
+        check_budget(self.budget, most, 1 if n_arms == 1 else max(1, self.n_first * n_arms), why)
+        return float(most)
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        known = known_range(self, problem)
-        return open_plan(problem, self._most_pulls(), reward_range=known)
+        most = getattr(self, self.budget)
+        return open_plan(problem, most, reward_range=known_range(self, problem))
 
-    def start(self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None) -> IndexState:
-        """Return the state before the first pull.
+    def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
+        """Return the game before the first pull.
 
         Raises ValueError if the parameters do not suit the problem.
         """
-        width, most = reward_width(self, problem), self._most_pulls()
-        if most is None and self.budget == "max_pulls":
-            most = inf
-        else:
-            why = f"to pull each of {problem.n_arms} candidates {self.n_first} times"
-            least = 1 if problem.n_arms == 1 else max(1, self.n_first * problem.n_arms)
-            check_budget(self.budget, most, least, why)
-        state = IndexState(problem, batch_shape, width, most)
-        state.memory = self._first_memory(state, seed)
-        return state
-
-    def ask(self, state: IndexState, max_pulls: int) -> Pulls:
-        """Return one pull for each problem that is not finished, at the largest level.
-
-        No pulls are returned if the policy has to wait for rewards.
-        """
-        arm = np.full(len(state.is_open), NO_ARM)
-        if max_pulls > 0 and state.is_open.any():
-            # Infinite rewards are valid. Formulas may divide by 0 where an arm has no pull.
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                arm = self._next_arm(state)
-            may_ask = state.is_open & (state.n_asked_in_all < state.most_pulls)
-            arm = np.where(may_ask, arm, NO_ARM)
-        row = np.flatnonzero(arm != NO_ARM)
-        arm = arm if len(row) else arm[:0]
-        repetition = np.zeros_like(arm)
-        repetition[row] = state.n_asked[row, arm[row]]
-        state.n_asked[row, arm[row]] += 1
-        level = np.full_like(arm, state.problem.max_level)
-        shape = (*state.batch_shape, int(len(row) > 0))
-        return Pulls(arm.reshape(shape), level.reshape(shape), repetition.reshape(shape))
-
-    def _next_arm(self, state: IndexState) -> IntArray:
-        """Return the arm that has had too few first pulls, or else what the policy chooses."""
-        usable, has_few = state.can_be_pulled(), state.n_pulls < self.n_first
-        if not has_few.any():
-            return self._choose(state, usable, state.is_open)
-        n_few = (state.alive & has_few & (usable | state.is_waiting())).sum(axis=1)
-        # If most first pulls are in flight, the few arms with an index must not get all pulls.
-        may_choose = usable & ~has_few & (2 * n_few <= state.problem.n_arms)[:, np.newaxis]
-        arm = self._choose(state, may_choose, state.is_open & (n_few == 0))
-        waits = usable & (state.n_asked - state.n_lost < self.n_first)
-        fewest = np.where(waits, state.n_asked, state.n_asked.max() + 1).argmin(axis=1)
-        return np.where(waits.any(axis=1), fewest, arm)
-
-    def tell(self, state: IndexState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, in the order in which the pulls were requested."""
-        shape = len(state.is_open), len(pulls)
-        columns = [np.asarray(column).reshape(shape) for column in pulls]
-        rewards = np.asarray(rewards, dtype=np.float64).reshape(shape)
-        # Infinite rewards are valid, although their squared deviations are NaN.
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            for j in range(shape[1]):
-                # Rewards that arrive after the end must not change the recommendation.
-                row = np.flatnonzero((columns[0][:, j] != NO_ARM) & state.is_open)
-                pulled = Pulls(*(column[:, j][row] for column in columns))
-                told = rewards[:, j][row]
-                failed = state.splits.take_in(row, pulled.arm, pulled.repetition, told)
-                if (is_lost := np.isnan(told)).any():
-                    state.n_lost[row[is_lost], pulled.arm[is_lost]] += 1
-                    row, told = row[~is_lost], told[~is_lost]
-                    pulled = Pulls(*(column[~is_lost] for column in pulled))
-                state.statistics.reward_sum[failed[0], failed[1]] = np.nan
-                add_singly(state.statistics, row * state.problem.n_arms + pulled.arm, told)
-                self._learn(state, row, pulled, told)
-            self._close_problems(state)
-
-    def _close_problems(self, state: IndexState) -> None:
-        """Close the problems that are decided, have spent the budget, or have no pull left."""
-        alive = state.alive
-        is_decided = state.is_open & self._is_decided(state)
-        is_decided &= ~(alive & (state.n_pulls < self.n_first)).any(axis=1)
-        is_over = is_decided | (state.n_pulls_in_all >= state.most_pulls)
-        is_over |= ~(state.can_be_pulled() | state.is_waiting()).any(axis=1)
-        if not self.goes_on_when_decided:
-            is_unknown = alive & (state.n_pulls == 0)
-            is_alone = (alive.sum(axis=1) <= 1) & ~is_unknown.any(axis=1)
-            is_decided |= state.is_open & is_alone & alive.any(axis=1)
-            is_over |= is_alone
-        state.is_decided |= is_decided
-        state.is_open &= ~is_over
-
-    def is_finished(self, state: IndexState) -> bool:
-        """Return whether all problems are finished."""
-        return not state.is_open.any()
-
-    def is_alive(self, state: IndexState) -> BoolArray:
-        """Return which arms have not failed. Arms are not eliminated because of low rewards."""
-        return state.alive.reshape(*state.batch_shape, -1)
-
-    def recommend(self, state: IndexState) -> IntArray:
-        """Return the arm to choose; ``NO_ARM`` if no arm has a reward."""
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return self._recommended(state).reshape(state.batch_shape)
-
-
-class ConfidentIndexPolicy(IndexPolicy):
-    """Base class of index policies with a stopping rule, `_is_decided`."""
-
-    budget = "max_pulls"
-
-    max_pulls: int | None
-
-    def _learn(self, state: IndexState, row: IntArray, pulled: Pulls, rewards: FloatArray) -> None:
-        state.is_outside[row] |= is_outside(known_range(self, state.problem), rewards)
-
-    def is_confident(self, state: IndexState) -> BoolArray:
-        """Return whether the stopping rule ended the search, so that the guarantee holds.
-
-        The shape is ``batch``. False if the search is not finished, if it ended because of
-        ``max_pulls`` or because no splits were left, or if a reward was outside of
-        ``reward_range``.
-        """
-        return (state.is_decided & ~state.is_outside).reshape(state.batch_shape)
-
-
-def add_singly(statistics: ArmStatistics, place: IntArray, rewards: FloatArray) -> None:
-    """Add one reward at each of several distinct places of the flat arrays (Welford 1962)."""
-    n_pulls, reward_sum = statistics.n_pulls.reshape(-1), statistics.reward_sum.reshape(-1)
-    n, total = n_pulls[place], reward_sum[place]
-    before = np.where(n > 0, rewards - total / np.maximum(n, 1), 0.0)
-    n_pulls[place], reward_sum[place] = n + 1, total + rewards
-    after = rewards - reward_sum[place] / n_pulls[place]
-    statistics.squared_deviation_sum.reshape(-1)[place] += before * after
+        return self.game(self, problem, seed)

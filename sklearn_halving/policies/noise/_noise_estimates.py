@@ -7,8 +7,7 @@ quadrature, without random numbers.
 
 from __future__ import annotations
 
-from math import ceil, prod, sqrt
-from typing import NamedTuple
+from math import ceil, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -17,166 +16,13 @@ from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._planned_pulls import PlannedState
+from sklearn_halving.policies.bases._planned_policy import PlannedGame
 from sklearn_halving.policies.bases._ranking import best_alive
-
-WILD = 1e3
-"""An arm is wild if its rewards are this many times as far from the best arm as those of the best
-half of the arms. Rewards of diverged models would dominate the estimates of the split effects."""
-
-
-class Estimates(NamedTuple):
-    """Mean of each arm, sum of its squared residuals, and the degrees of freedom of this sum.
-
-    Parameters
-    ----------
-    mean : ndarray
-        NaN for an arm without a reward. Shape ``(*batch, n_arms)``.
-    squares : ndarray
-        In the additive model, the effects of the arm and of the splits are subtracted from
-        rewards. Shape ``(*batch, n_arms)``.
-    freedom : ndarray
-        Exact if all arms have the same splits, and approximate otherwise. Shape ``(*batch,
-        n_arms)``.
-    """
-
-    mean: FloatArray
-    squares: FloatArray
-    freedom: FloatArray
-
-
-def fit_additive_model(rewards: FloatArray, observed: BoolArray) -> Estimates:
-    """Estimate arm means and the noise around them when arms have different splits.
-
-    Split effects are random, with a variance that is estimated by Henderson's second method: first
-    the fixed effects by least squares, then their variance from the residuals. The result is
-    between least squares, which compares splits only by arms that have rewards on both, and simple
-    means. If all arms have the same splits, it is the simple means. Wild arms, such as models that
-    diverged, are ignored in the estimates of the split effects.
-
-    Parameters
-    ----------
-    rewards : ndarray of shape (*batch, n_arms, n_splits)
-    observed : ndarray of bool of shape (*batch, n_arms, n_splits)
-        Which rewards are known. The others are ignored.
-
-    Returns
-    -------
-    Estimates
-
-    Examples
-    --------
-    The second arm was only pulled on the two easy splits, on which the first arm was better:
-
-    >>> import numpy as np
-    >>> from sklearn_halving.policies.noise._noise_estimates import fit_additive_model
-    >>> rewards = np.array([[0.9, 0.7, 0.3], [0.8, 0.6, 0.0]])
-    >>> observed = np.array([[True, True, True], [True, True, False]])
-    >>> fit = fit_additive_model(rewards, observed)
-    >>> float(np.round(fit.mean[0] - fit.mean[1], 6))
-    0.1
-    """
-    batch, (n_arms, n_splits) = rewards.shape[:-2], rewards.shape[-2:]
-    seen = observed.reshape(prod(batch), n_arms, n_splits).astype(np.float64)
-    y = np.where(observed, rewards, 0.0).reshape(seen.shape)
-    wild = _wild_arms(y, seen)
-    calm = seen * ~wild[:, :, np.newaxis]
-    n_calm = np.maximum(calm.sum(axis=(1, 2)), 1)
-    centre = ((y * calm).sum(axis=(1, 2)) / n_calm)[:, np.newaxis]
-    y = np.where(seen > 0, y - centre[:, :, np.newaxis], 0.0)
-    of_calm = y * calm
-    fixed = _solve(of_calm, calm, np.zeros(len(seen)))
-    ratio = _noise_to_split_ratio(of_calm, calm, _residual(of_calm, calm, *fixed))
-    arm, split = _solve(of_calm, calm, ratio)
-    left = _residual(y, seen, np.zeros_like(arm), split).sum(axis=2)
-    arm = np.where(wild, left / np.maximum(seen.sum(axis=2), 1), arm)
-    mean = np.where(seen.any(axis=2), arm + centre, np.nan)
-    squares = (_residual(y, seen, arm, split) ** 2).sum(axis=2)
-    freedom = _degrees_of_freedom(seen)
-    return Estimates(*(each.reshape(*batch, n_arms) for each in (mean, squares, freedom)))
-
-
-def _residual(y: FloatArray, seen: FloatArray, arm: FloatArray, split: FloatArray) -> FloatArray:
-    residual = y - arm[:, :, np.newaxis] - split[:, np.newaxis, :]
-    return np.where(seen > 0, residual, 0.0)
-
-
-def _wild_arms(y: FloatArray, seen: FloatArray) -> BoolArray:
-    """Return which arms are wild, shape ``(n_problems, n_arms)``.
-
-    Wild arms are removed, and the others are tested again until no more are found.
-    """
-    per_arm = seen.sum(axis=2)
-    is_in: BoolArray = per_arm > 0
-    plain = y.sum(axis=2) / np.maximum(per_arm, 1)
-    best = np.where(is_in, plain, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
-    away = np.abs(y - np.where(np.isfinite(best), best, 0.0)[:, :, np.newaxis])
-    size = np.where(seen > 0, away, 0.0).max(axis=2, initial=0.0)
-    wild = np.zeros(is_in.shape, dtype=bool)
-    least = np.where(is_in & (size > 0), size, np.inf).min(axis=1, initial=np.inf)
-    for problem in np.flatnonzero(size.max(axis=1, initial=0.0) > WILD * least):
-        arms = np.flatnonzero(is_in[problem])
-        while len(arms) > 2:
-            better = arms[np.argsort(-plain[problem, arms], kind="stable")][: (len(arms) + 1) // 2]
-            usual = np.median(size[problem, better])
-            kept = arms[size[problem, arms] <= WILD * usual] if usual > 0 else arms
-            if len(kept) == len(arms):
-                break
-            arms = kept
-        wild[problem] = is_in[problem]
-        wild[problem, arms] = False
-    return wild
-
-
-def _solve(y: FloatArray, seen: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Minimize ``sum((y - arm - split)^2) + ratio * sum(split^2)`` in each problem."""
-    of_arm = np.maximum(seen.sum(axis=2), 1)
-    # A small penalty makes the least squares solution unique: the split effects sum to 0.
-    of_split = np.maximum(seen.sum(axis=1), 1) + np.maximum(ratio, 1e-7)[:, np.newaxis]
-    if seen.shape[1] <= seen.shape[2]:
-        return _eliminate(y, seen, of_arm, of_split)
-    split, arm = _eliminate(y.transpose(0, 2, 1), seen.transpose(0, 2, 1), of_split, of_arm)
-    return arm, split
-
-
-def _eliminate(
-    y: FloatArray, seen: FloatArray, of_row: FloatArray, of_column: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Solve the normal equations with these diagonals for rows and columns of each table.
-
-    The columns, which are the larger group of unknowns, are eliminated first.
-    """
-    shared = seen / of_column[:, np.newaxis, :]
-    matrix = -shared @ seen.transpose(0, 2, 1)
-    place = np.arange(matrix.shape[-1])
-    matrix[:, place, place] += of_row
-    right = y.sum(axis=2) - np.einsum("prc,pc->pr", shared, y.sum(axis=1))
-    row = np.linalg.solve(matrix, right[..., np.newaxis])[..., 0]
-    column = y.sum(axis=1) / of_column - np.einsum("prc,pr->pc", shared, row)
-    return row, column
-
-
-def _degrees_of_freedom(seen: FloatArray) -> FloatArray:
-    """Return the sum over an arm's splits of (1 - 1 / its splits) (1 - 1 / the split's arms)."""
-    per_arm = np.maximum(seen.sum(axis=2), 1)
-    shared = 1 - 1 / np.maximum(seen.sum(axis=1), 1)
-    return (1 - 1 / per_arm) * np.einsum("pis,ps->pi", seen, shared)
-
-
-def _noise_to_split_ratio(y: FloatArray, seen: FloatArray, residual: FloatArray) -> FloatArray:
-    """Return noise variance / split variance by moments; very large if there are no effects."""
-    freedom = _degrees_of_freedom(seen).sum(axis=1)
-    noise = (residual**2).sum(axis=(1, 2)) / np.maximum(freedom, 1e-9)
-    per_arm = seen.sum(axis=2)
-    own_mean = y.sum(axis=2) / np.maximum(per_arm, 1)
-    no_split = np.zeros_like(y[:, 0])
-    within = (_residual(y, seen, own_mean, no_split) ** 2).sum(axis=(1, 2))
-    within /= np.maximum((per_arm - 1).clip(0).sum(axis=1), 1)
-    of_split = within - noise
-    has_effects = of_split > 1e-3 * within
-    ratio = noise / np.where(has_effects, of_split, 1.0)
-    return np.where(has_effects, np.minimum(ratio, 1e9), 1e9)
-
+from sklearn_halving.policies.noise._additive_model import (
+    Estimates,
+    fit_additive_model,
+    fit_table,
+)
 
 DEFAULT_SHRINKAGE = 3.0
 """Weight of the pooled variance in the variance of each arm, in degrees of freedom."""
@@ -194,19 +40,23 @@ QUANTILE = 0.975
 """The quantile in which widened normal errors agree with Student's t distribution."""
 
 
-def estimate_arms(state: PlannedState) -> Estimates:
+def estimate_arms(game: PlannedGame, *, common_splits: bool) -> Estimates:
     """Return the estimates of the arms in play, by the additive model if they share splits."""
-    statistics, table = state.statistics, state.table
-    mean, squares = statistics.mean(), statistics.squared_deviation_sum
-    plain = Estimates(mean, squares, np.maximum(statistics.n_pulls - 1.0, 0.0))
-    if table is not None:
+    statistics = game.statistics
+    mean, squares = statistics.mean, statistics.squares
+    freedom = np.maximum(statistics.n_pulls - 1.0, 0.0)
+    usable = game.alive & np.isfinite(mean) & (squares < HUGE)
+    if common_splits and usable.any():
         # Arms whose squares may overflow are compared by their means.
-        usable = state.alive & np.isfinite(mean) & (squares < HUGE)
-        fit = fit_additive_model(table, ~np.isnan(table) & usable[..., np.newaxis])
-        both = zip(fit, plain, strict=True)
-        plain = Estimates(*(np.where(usable, fitted, own) for fitted, own in both))
-    squares, freedom = (np.where(plain.squares < HUGE, each, 0.0) for each in plain[1:])
-    return Estimates(plain.mean, squares, freedom)
+        arm, split, rewards = map(np.concatenate, zip(*game.rewards, strict=True))
+        order = np.flatnonzero(usable[arm])
+        fit = fit_additive_model(arm[order], split[order], rewards[order], game.n_arms)
+        mean, squares, freedom = (
+            np.where(usable, fitted, own)
+            for fitted, own in zip(fit, (mean, squares, freedom), strict=True)
+        )
+    is_small = squares < HUGE
+    return Estimates(mean, np.where(is_small, squares, 0.0), np.where(is_small, freedom, 0.0))
 
 
 def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -215,11 +65,8 @@ def noise_of_arms(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     ``table`` has the rewards, shape ``(n_arms, n_splits)``, and NaN where an arm was not pulled.
     Variances are shrunk towards the pooled one.
     """
-    pulled: BoolArray = ~np.isnan(table[np.newaxis])
-    alive = np.atleast_2d(pulled.any(axis=2))
-    fit = fit_additive_model(np.clip(table[np.newaxis], -LARGEST, LARGEST), pulled)
-    variance = shrunk_variances(fit, alive, DEFAULT_SHRINKAGE)
-    return variance[0], fit.freedom[0]
+    fit = fit_table(np.clip(table, -LARGEST, LARGEST))
+    return shrunk_variances(fit, ~np.isnan(fit.mean), DEFAULT_SHRINKAGE), fit.freedom
 
 
 def standard_errors(
@@ -231,8 +78,8 @@ def standard_errors(
 
     Parameters
     ----------
-    n_pulls : ndarray of int of shape (*batch, n_arms)
-    noise_variance : ndarray of shape (*batch, n_arms)
+    n_pulls : ndarray of int of shape (n_arms,)
+    noise_variance : ndarray of shape (n_arms,)
         Variance of one reward.
     overlap : float, default=0.0
         ``n_test / n_train``. The training sets of different splits overlap, so that the rewards
@@ -240,7 +87,7 @@ def standard_errors(
 
     Returns
     -------
-    standard_error : ndarray of shape (*batch, n_arms)
+    standard_error : ndarray of shape (n_arms,)
         Standard errors in units of reward; NaN for an arm without a pull.
 
     Examples
@@ -268,14 +115,14 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
     Parameters
     ----------
-    freedom : ndarray of shape (*batch, n_arms)
+    freedom : ndarray of shape (n_arms,)
         Degrees of freedom of the variance of each arm, 0 or more.
-    n_arms : int or ndarray of int of shape (*batch, 1)
+    n_arms : int
         Number of arms that may be the best.
 
     Returns
     -------
-    factor : ndarray of shape (*batch, n_arms)
+    factor : ndarray of shape (n_arms,)
         Above 1.
 
     Examples
@@ -292,26 +139,24 @@ def tail_factor(freedom: FloatArray, n_arms: IntArray | int) -> FloatArray:
 
 
 def errors_in_play(
-    state: PlannedState, known: FloatArray | None, overlap: float
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return means and standard errors of the arms in play, and which problems are ready.
+    game: PlannedGame, estimates: Estimates, known: FloatArray | None, overlap: float
+) -> FloatArray | None:
+    """Return standard errors of the arms in play; None if they are not known.
 
-    The means of other arms are NaN. ``known`` are known variances, which are not estimated.
+    ``known`` are known variances, which are not estimated.
     """
-    alive, n_pulls = state.alive, state.statistics.n_pulls
-    estimates = estimate_arms(state)
-    ready = (alive.sum(axis=1) > 1) & ~state.is_stopped & (n_pulls > 0).all(axis=1, where=alive)
-    variance = known
-    if variance is None:
-        variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
-        ready &= np.where(alive, estimates.freedom, 0.0).sum(axis=1) >= LEAST_FREEDOM
-    error = standard_errors(n_pulls, variance, overlap)
+    alive, n_pulls, freedom = game.alive, game.statistics.n_pulls, estimates.freedom
+    if not n_pulls[alive].all() or (known is None and freedom[alive].sum() < LEAST_FREEDOM):
+        return None
     if known is None:
-        n_alive = alive.sum(axis=1, keepdims=True)
-        error = error * tail_factor(estimates.freedom, n_alive)
-    if state.problem.max_repetitions is not None:  # means over all splits are exact
-        error[n_pulls >= state.problem.max_repetitions] = 0.0
-    return np.where(alive, estimates.mean, np.nan), error, ready
+        variance = shrunk_variances(estimates, alive, DEFAULT_SHRINKAGE)
+        error = standard_errors(n_pulls, variance, overlap)
+        error *= tail_factor(freedom, int(alive.sum()))
+    else:
+        error = standard_errors(n_pulls, known, overlap)
+    if game.problem.max_repetitions is not None:  # means over all splits are exact
+        error[n_pulls >= game.problem.max_repetitions] = 0.0
+    return error
 
 
 def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: float) -> FloatArray:
@@ -319,15 +164,13 @@ def shrunk_variances(estimates: Estimates, alive: BoolArray, extra_freedom: floa
 
     If no arm has two pulls, the variance between arms is used, as an upper limit of the noise.
     """
-    _, squares, freedom = estimates
-    total = np.where(alive, freedom, 0.0).sum(axis=1, keepdims=True)
-    pooled = np.where(alive, squares, 0.0).sum(axis=1, keepdims=True) / np.maximum(total, 1e-9)
-    if (total == 0).any():
-        finite = np.where(alive & np.isfinite(estimates.mean), estimates.mean, np.nan)
-        n_finite = np.maximum((~np.isnan(finite)).sum(axis=1, keepdims=True), 1)
-        centre = np.nansum(finite, axis=1, keepdims=True) / n_finite
-        spread = np.nansum((finite - centre) ** 2, axis=1, keepdims=True) / n_finite
-        pooled = np.where(total == 0, spread, pooled)
+    mean, squares, freedom = estimates
+    total = np.where(alive, freedom, 0.0).sum()
+    pooled = np.where(alive, squares, 0.0).sum() / max(total, 1e-9)
+    if total == 0:
+        finite = mean[alive & np.isfinite(mean)]
+        centre = finite.sum() / max(len(finite), 1)
+        pooled = ((finite - centre) ** 2).sum() / max(len(finite), 1)
     weight = np.where(freedom > 0, extra_freedom, max(extra_freedom, 1.0))
     return (squares + weight * pooled) / (freedom + weight)
 
@@ -344,28 +187,25 @@ def likelihood_of_leading(
     It is Student's t density of the difference of the means, with the degrees of freedom of the
     arm. The heavy tails account for variances that may be underestimated.
     """
-    mean = estimates.mean
-    leader = np.maximum(best_alive(alive, mean), 0)[:, np.newaxis]
+    mean, leader = estimates.mean, max(best_alive(alive, estimates.mean), 0)
     error = variance / np.maximum(n_pulls, 1)
-    error = error + np.take_along_axis(error, leader, axis=1)
+    error = error + error[leader]
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.take_along_axis(mean, leader, axis=1) - mean
+        gap = mean[leader] - mean
         z_squared = np.where(gap > 0, gap**2 / np.maximum(error, 1e-300), 0.0)
     freedom = np.maximum(estimates.freedom + shrinkage, 1.0)
     return np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
 
 
-def checked_variances(
-    variances: npt.ArrayLike, n_arms: int, batch_shape: tuple[int, ...]
-) -> FloatArray:
-    """Return known variances in shape (n_problems, n_arms), or raise if they are invalid."""
+def checked_variances(variances: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """Return known variances in shape (n_arms,), or raise if they are invalid."""
     values = np.asarray(variances, dtype=np.float64)
     rule = f"have one value for each of the {n_arms} arms, finite and not negative"
-    has_shape = values.shape in ((n_arms,), (*batch_shape, n_arms))
+    has_shape = values.shape == (n_arms,)
     is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
     got = repr(variances) if has_shape else f"an array of shape {values.shape}"
     refuse_unless(is_valid, "reward_variances", rule, got)
-    return np.broadcast_to(values, (*batch_shape, n_arms)).reshape(-1, n_arms)
+    return values
 
 
 REACH = 8.3  # standard errors; the normal density beyond them is negligible

@@ -9,7 +9,8 @@ from scipy.special import ndtr
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.policies.noise._noise_estimates import LARGEST, WILD, fit_additive_model
+from sklearn_halving.policies.noise._additive_model import WILD, fit_table
+from sklearn_halving.policies.noise._noise_estimates import LARGEST
 
 PRIOR_FREEDOM, PRIOR_NOISE = 1, 0.1
 """Prior of the noise of a split: a tenth of the variance of the arms, worth one degree of freedom.
@@ -96,7 +97,8 @@ class Standings:
     @property
     def order(self) -> IntArray:
         """The rows from the largest to the smallest mean; of equal arms, the first one first."""
-        scale = np.abs(self.mean).max(initial=0.0) or 1.0
+        mean = self.mean if len(self.mean) else np.zeros(1)
+        scale = max(abs(mean.max()), abs(np.median(mean))) or 1.0  # whatever diverged
         order: IntArray = np.argsort(-np.round(self.mean / scale, N_DIGITS), kind="stable")
         return order
 
@@ -131,7 +133,7 @@ def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
     known = ~np.isnan(table)
     if not known.any():
         return np.zeros(n_splits), 0.0, 0.0
-    fit = fit_additive_model(np.where(known, table, 0.0), known)
+    fit = fit_table(table)
     residual = np.where(known, table - fit.mean[:, np.newaxis], 0.0)
     effects: FloatArray = residual.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     return effects, float(fit.squares.sum()), float(fit.freedom.sum())

@@ -123,9 +123,7 @@ class CandidateSource:
     told: Told
     seed: list[int]
     initial: Sequence[Params]
-    # The policy and its state, from the start of the search on.
-    policy: Any = None
-    state: Any = None
+    game: Any = None  # from the start of the search on
     n_groups: int = 0
 
     def examples(self) -> list[Params]:
@@ -136,8 +134,8 @@ class CandidateSource:
 
     def more(self) -> Sequence[Params]:
         """Return the candidates of the next group."""
-        arms = self.policy.arms_wanted(self.state)[self.n_groups]
-        for level_scores in self.policy.scores(self.state):
+        arms = self.game.arms_wanted()[self.n_groups]
+        for level_scores in self.game.scores():
             for arm, mean in zip(level_scores.arms, level_scores.means, strict=True):
                 self.told.tell(int(arm), level_scores.level, float(mean))
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.n_groups,)))
@@ -209,9 +207,7 @@ class PointSource:
     """Returns the candidates at the points that a policy creates itself, one by one."""
 
     space: Space
-    # The policy and its state, from the start of the search on.
-    policy: Any = None
-    state: Any = None
+    game: Any = None  # from the start of the search on
     n_points: int = 0
 
     def examples(self) -> list[Params]:
@@ -221,7 +217,7 @@ class PointSource:
 
     def more(self) -> Sequence[Params]:
         """Return the next candidate."""
-        point = self.policy.points(self.state)[self.n_points]
+        point = self.game.points[self.n_points]
         self.n_points += 1
         return [self.space.params_at(point)]
 

@@ -14,7 +14,7 @@ from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
 from sklearn_halving.policies._plan import Bracket, Plan, Round
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy, UsesTime
+from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Iterations, Resource, WholeFit
 from sklearn_halving.resources._resource import ContinuedResource, check_rescaled_names
@@ -118,7 +118,7 @@ def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
         replace(problem, n_arms=plan.n_arms),
         plan,
         makes_candidates=isinstance(policy, GrowsArms | ChoosesPoints),
-        uses_time=isinstance(policy, UsesTime) and policy.uses_time,
+        uses_time=isinstance(policy, GrowsArms) and policy.uses_time,
         is_endless=setup.is_endless,
     )
 

@@ -17,8 +17,8 @@ from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies.noise._additive_model import fit_table
 from sklearn_halving.policies.noise._noise_estimates import (
-    fit_additive_model,
     probability_of_choice,
 )
 from sklearn_halving.resources import WholeFit
@@ -292,7 +292,7 @@ def additive_means(
         patterns = is_pulled[group]
         if (has_all := (patterns == patterns.any(axis=0)).all(axis=1)).all():
             continue
-        fitted = fit_additive_model(scores[group], patterns).mean
+        fitted = fit_table(np.where(patterns, scores[group], np.nan)).mean
         if has_all.any():  # the effects of all splits are zero on average
             fitted += (means[group] - fitted)[has_all][0]
         means[group] = np.where(has_all, means[group], fitted)

@@ -176,8 +176,8 @@ def make_results(run: Run, record: Record) -> Results:
     is_comparable = run.plan.has_rungs and run.stopped_by == "policy"
     means = pulled_means if is_comparable else _comparable_means(run, rows)
     table = make_cv_results(run.task, run.outcomes, rows, means, record.overlap)
-    if isinstance(run.policy, Believes):
-        belief = run.policy.belief(run.state)
+    if isinstance(run.game, Believes):
+        belief = run.game.belief()
         _add_belief(run, rows, table, belief)
     else:
         table["probability_best"] = _probability(run, rows, table, record.overlap)
@@ -188,7 +188,7 @@ def make_results(run: Run, record: Record) -> Results:
         cv_results=table,
         rows=rows,
         belief=belief,
-        is_in_play=run.policy.is_alive(run.state),
+        is_in_play=run.is_alive(),
         ended_by=run.ended_by,
     )
 
@@ -229,7 +229,7 @@ def _add_belief(run: Run, rows: ResultRows, results: CvResults, belief: Belief) 
     results["posterior_sd"] = belief.deviation[rows.arm]
     results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
     score: FloatArray = results[f"mean_test_{run.metric}"].copy()
-    alive = run.policy.is_alive(run.state)[rows.arm] & ~np.isnan(score).all()
+    alive = run.is_alive()[rows.arm] & ~np.isnan(score).all()
     score[alive] = results["posterior_mean"][alive]
     is_winner = (rows.arm == run.best_arm).astype(np.int64)
     results[f"rank_test_{run.metric}"] = ranks(score, is_winner)

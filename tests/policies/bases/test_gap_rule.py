@@ -41,15 +41,15 @@ def test_broken_ties_are_of_any_arm() -> None:
     policy = BayesGap(5, prior, 0.2, breaks_ties=True)
     firsts = set()
     for seed in range(8):
-        state = policy.start(Problem(40), seed=np.random.SeedSequence(seed))
-        firsts.add(int(policy.ask(state, 9).arm[0]))
+        game = policy.start(Problem(40), seed=np.random.SeedSequence(seed))
+        firsts.add(game.ask(9)[0].arm)
     assert len(firsts) > 4
     policy = BayesGap(5, prior, 0.2)
-    assert policy.ask(policy.start(Problem(40)), 9).arm[0] == 0
+    assert policy.start(Problem(40)).ask(9)[0].arm == 0
 
 
 def test_a_number_is_beta_itself() -> None:
     """All arms are alike at first, with bounds that are 1.5 standard deviations away."""
     policy = BayesGap(5, np.eye(4), 0.2, beta=1.5, standardize=False, pulls_in_flight=2)
-    _, state = play_in_flight(policy, np.zeros((4, 40)))
-    assert policy.belief(state).regret_bounds[0] == 3.0
+    _, game = play_in_flight(policy, np.zeros((4, 40)))
+    assert game.belief().regret_bounds[0] == 3.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_halving import policies
-from sklearn_halving.policies import Problem, Pull, Pulls
+from sklearn_halving.policies import Problem, Pull
 
 UNIT = (0.0, 1.0)
 POLICIES = [
@@ -34,20 +34,20 @@ def search(
 ) -> tuple[list[Pull], int]:
     """Keep ``window`` pulls in flight and tell the oldest, one at a time."""
     problem = Problem(len(rewards), 1, 1, max_repetitions)
-    state = policy.start(problem, seed=np.random.SeedSequence(0))
+    game = policy.start(problem, seed=np.random.SeedSequence(0))
     pulls: list[Pull] = []
     in_flight: list[Pull] = []
-    while not policy.is_finished(state):
+    while not game.is_finished:
         while len(in_flight) < window:
-            asked = list(policy.ask(state, window - len(in_flight)).each())
+            asked = list(game.ask(window - len(in_flight)))
             if not asked:
                 break
             pulls += asked
             in_flight += asked
         assert in_flight, "not finished, but nothing to wait for"
         told = in_flight.pop(0)
-        policy.tell(state, Pulls.of(told), np.array([rewards[told.arm, told.repetition]]))
-    return pulls, int(policy.recommend(state))
+        game.tell(told, rewards[told.arm, told.repetition])
+    return pulls, game.recommend()
 
 
 @pytest.mark.walk

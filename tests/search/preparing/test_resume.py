@@ -206,7 +206,7 @@ def test_the_scores_can_be_read_while_a_search_runs(tmp_path):
     names = "search started estimator candidate params n_train scores seconds error"
     assert scores.columns.tolist() == names.split()
     read = [json.loads(text)["score"] for text in scores["scores"]]
-    assert read == search.history_["test_score"].tolist()
+    assert read == pytest.approx(search.history_["test_score"].tolist(), rel=1e-14)
     assert scores["n_train"].tolist() == search.history_["n_train"].tolist()
     assert set(scores["estimator"]) == {"Steady()"}
     assert scores["error"].isna().all()

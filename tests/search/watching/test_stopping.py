@@ -34,6 +34,7 @@ from search.resuming import (
 from sklearn_halving import AdaptiveSearchCV, BanditSearchCV, HyperbandSearchCV
 from sklearn_halving.execution._pull_loop import Interrupt
 from sklearn_halving.policies import SuccessiveRejects
+from sklearn_halving.policies.bases._planned_policy import PlannedGame
 
 BUDGET = 1.0
 """Seconds of a search whose fits take none, but for one that takes all of them."""
@@ -272,11 +273,16 @@ def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_the
 class Confused(SuccessiveRejects):
     """Can neither go on after some pulls nor say which arm is best."""
 
-    def tell(self, state, pulls, rewards):
-        super().tell(state, pulls, rewards)
+    def start(self, problem, seed=None):
+        return ConfusedGame(self, problem)
+
+
+class ConfusedGame(PlannedGame):
+    def tell(self, pull, reward):
+        super().tell(pull, reward)
         raise LookupError("lost count")
 
-    def recommend(self, state):
+    def recommend(self):
         raise RuntimeError("cannot say")
 
 

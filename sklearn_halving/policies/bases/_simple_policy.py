@@ -1,130 +1,26 @@
-"""Bases of policies that play each problem of a batch with an object of its own.
-
-`SimplePolicy` is the base of a policy of one's own, which decides with every reward in hand.
-"""
+"""Base of a policy of your own that decides with every reward in hand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
-from typing import Protocol
 
 import numpy as np
 
 from sklearn_halving._checks import Count, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed, Shape
+from sklearn_halving.policies._arrays import FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
-from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies._types import NO_ARM, Problem, Pull
+from sklearn_halving.policies.bases._base_policy import BasePolicy, generator_of
 from sklearn_halving.policies.bases._ranking import BrokenSplits
 
 
-def generators_of(seed: Seed, batch_shape: Shape) -> list[np.random.Generator]:
-    """Return a generator for each problem, so that its results do not depend on the batch."""
-    root = seed or np.random.SeedSequence()
-    keys = [root.spawn_key]
-    if batch_shape:
-        keys = [(*root.spawn_key, i) for i in range(prod(batch_shape))]
-    seeds = [np.random.SeedSequence(root.entropy, spawn_key=key) for key in keys]
-    return [np.random.default_rng(own) for own in seeds]
-
-
-class Game(Protocol):
-    """The state of a single problem."""
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether there is no pull left, neither in flight nor to be requested."""
-
-    def ask(self, max_pulls: int) -> list[Pull]:
-        """Return up to ``max_pulls >= 1`` pulls; none if the game has to wait for rewards."""
-
-    def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
-
-    def out(self) -> list[int] | BoolArray:
-        """Return the arms that cannot be pulled any more, or which of all arms they are."""
-
-    def best(self) -> int:
-        """Return the arm to recommend; ``NO_ARM`` if there is none."""
-
-
-@dataclass
-class SeparateState:
-    """State of a batch of games.
-
-    Parameters
-    ----------
-    games : list[Game]
-        One for each problem, in row-major order.
-    """
-
-    n_arms: int
-    batch_shape: Shape
-    games: list[Game]
-
-
-class SeparateGames(BasePolicy):
-    """Base of policies that decide after every reward, with rules that are not array operations.
-
-    A subclass creates its games in `_new_game`.
-    """
-
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> Game:
-        raise NotImplementedError
-
-    def start(
-        self, problem: Problem, *, batch_shape: Shape = (), seed: Seed = None
-    ) -> SeparateState:
-        """Return the state before the first pull."""
-        games = [self._new_game(problem, rng) for rng in generators_of(seed, batch_shape)]
-        return SeparateState(problem.n_arms, batch_shape, games)
-
-    def ask(self, state: SeparateState, max_pulls: int) -> Pulls:
-        """Return pulls of each problem; none if all of them have to wait for rewards."""
-        asked = [game.ask(max_pulls) if max_pulls > 0 else [] for game in state.games]
-        if not state.batch_shape:
-            return Pulls.of(*asked[0])
-        n = max(map(len, asked))
-        padded = [pulls + [Pull(NO_ARM, 0, 0)] * (n - len(pulls)) for pulls in asked]
-        table = np.array(padded, dtype=np.int64).reshape(*state.batch_shape, n, 3)
-        return Pulls(*np.moveaxis(table, -1, 0))
-
-    def tell(self, state: SeparateState, pulls: Pulls, rewards: FloatArray) -> None:
-        """Update the state with rewards, one after the other."""
-        columns = [
-            np.asarray(column).reshape(len(state.games), -1).tolist()
-            for column in (*pulls, rewards)
-        ]
-        for game, *own in zip(state.games, *columns, strict=True):
-            for arm, level, repetition, reward in zip(*own, strict=True):
-                if arm != NO_ARM:
-                    game.tell(Pull(arm, level, repetition), reward)
-
-    def is_finished(self, state: SeparateState) -> bool:
-        """Return whether all games are finished."""
-        return all(game.is_finished for game in state.games)
-
-    def is_alive(self, state: SeparateState) -> BoolArray:
-        """Return which arms may still be pulled."""
-        alive = np.ones((len(state.games), state.n_arms), dtype=bool)
-        for row, game in zip(alive, state.games, strict=True):
-            row[game.out()] = False
-        return alive.reshape(*state.batch_shape, state.n_arms)
-
-    def recommend(self, state: SeparateState) -> IntArray:
-        """Return the arm to choose; ``NO_ARM`` if none has a reward."""
-        best = [game.best() for game in state.games]
-        return np.array(best, dtype=np.int64).reshape(state.batch_shape)
-
-
 @dataclass(frozen=True)
-class SimplePolicy(SeparateGames):
+class SimplePolicy(BasePolicy):
     """Base class of a policy of your own: which arm to pull next, and which one to choose.
 
     The j-th pull of an arm is on split j, at the largest level. A pull starts when the reward of
-    the one before is known, so that a search makes one fit at a time. For several at a time, or
-    for levels, write the methods of `Policy`.
+    the one before is known, so that a search makes one fit at a time. For several at a time,
+    inherit from `IndexPolicy` or `PlannedPolicy`; for levels, write the methods of `Game`.
 
     Parameters
     ----------
@@ -172,8 +68,9 @@ class SimplePolicy(SeparateGames):
         """Return the plan of a single round."""
         return open_plan(problem, self.n_pulls, window=1)
 
-    def _new_game(self, problem: Problem, rng: np.random.Generator) -> SimpleGame:
-        return SimpleGame(self, problem, rng)
+    def start(self, problem: Problem, seed: Seed = None) -> SimpleGame:
+        """Return the game before the first pull."""
+        return SimpleGame(self, problem, generator_of(seed))
 
 
 class SimpleGame:
@@ -183,7 +80,7 @@ class SimpleGame:
         self._policy, self._problem, self._rng = policy, problem, rng
         self._n_splits = problem.max_repetitions or policy.n_pulls
         self._rewards: dict[int, list[float]] = {arm: [] for arm in range(problem.n_arms)}
-        self._splits = BrokenSplits(1)
+        self._splits = BrokenSplits()
         self._n_asked, self._n_told = 0, 0
 
     @property
@@ -209,8 +106,7 @@ class SimpleGame:
         """Take in the reward of a pull, and drop arms that failed where others did not."""
         self._n_told += 1
         self._rewards[pull.arm].append(reward)
-        columns = np.zeros(1, dtype=np.int64), np.array([pull.arm]), np.array([pull.repetition])
-        for arm in self._splits.take_in(*columns, np.array([reward]))[1].tolist():
+        for arm in self._splits.take_in(pull.arm, pull.repetition, reward):
             self._rewards.pop(arm, None)
 
     def out(self) -> list[int]:
@@ -218,7 +114,7 @@ class SimpleGame:
         arms, rewards = range(self._problem.n_arms), self._rewards
         return [a for a in arms if a not in rewards or len(rewards[a]) >= self._n_splits]
 
-    def best(self) -> int:
+    def recommend(self) -> int:
         """Return the choice of the policy; ``NO_ARM`` if no arm has a reward."""
         known = {arm: own for arm, own in self._known({*self._rewards}).items() if len(own)}
         return self._answer("choose", known) if known else NO_ARM
