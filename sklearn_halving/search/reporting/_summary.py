@@ -162,6 +162,8 @@ class Summarizer:
             seconds=seconds,
             refit_seconds=refit_time,
             seconds_over_budget=max(0.0, seconds - results.limit),
+            n_abandoned_fits=len(results.abandoned),
+            seconds_in_no_fit=results.seconds_in_no_fit,
         )
 
     def _ended(self) -> Ended:
