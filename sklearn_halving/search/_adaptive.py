@@ -49,8 +49,8 @@ class AdaptiveSearchCV(BaseSearch):
 
     **Within a budget**, your unmodified estimator is fitted first, so you can see what the search
     gains. New candidates are tried in small batches, where a model of the scores expects the
-    largest improvement. Meanwhile, the best candidates are fitted on further splits, until one
-    is clearly ahead. The search can be stopped at any time, and always has a result.
+    largest improvement, each time on another split. The best are fitted on further splits, until
+    one is clearly ahead. The search can be stopped at any time, and always has a result.
 
     Parameters
     ----------

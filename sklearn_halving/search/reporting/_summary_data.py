@@ -30,8 +30,6 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates, if the parameters fit beside the scores."""
 N_LEADERS_BELOW = 3
 """Maximum number of candidates if parameters continue below, which takes a line for each."""
-LEAST_AGREEMENT = 0.2
-"""Splits with a smaller rank correlation are said to order the candidates differently."""
 OTHER = 0.1
 """Time in which there was no fit is shown if it is a larger part of all."""
 SLACK = 1.0
@@ -132,17 +130,17 @@ class Gained:
 
 @dataclass(frozen=True)
 class Splits:
-    """The mean rank correlation of the candidates' scores on two splits; None if not known."""
+    """The rank correlation of the two splits that contradict each other; None if none do."""
 
     rank_correlation: float | None
 
     def __str__(self) -> str:
-        if self.rank_correlation is None or self.rank_correlation > LEAST_AGREEMENT:
+        if self.rank_correlation is None:
             return ""
-        text = (
-            f"they order the candidates differently (rank correlation {self.rank_correlation:.2f})"
+        return (
+            "two of them order the candidates in opposite ways (rank correlation "
+            f"{self.rank_correlation:.2f}); are the rows sorted?"
         )
-        return f"{text}; are the rows sorted?"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -10,12 +11,14 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import uniform
+from scipy.stats import loguniform, uniform
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -577,3 +580,52 @@ def test_an_overrun_of_the_time_budget_is_said():
     with pytest.warns(UserWarning, match="too few to compare"):
         spent = str(search.fit(*data()).summary())
     assert re.search(r"; [\d.]+ s, refit [\d.]+ s, [\d.]+ s over the time budget", spent)
+
+
+# ---------------------------------------------------------------------------- what splits say
+
+
+class Reversed(Known):
+    """Scores that the first of the unshuffled folds orders the other way."""
+
+    def fit(self, X, y):
+        self.sign_ = 1 if X[:, 0].min() > 0 else -1
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return self.sign_ * self.value
+
+
+def test_splits_that_contradict_each_other_are_named_and_noise_is_not():
+    X, y = numbered(100)
+    for estimator, space, is_said in (
+        (Reversed(0.5), {"value": uniform(0, 1)}, True),
+        (Noisy(0.3, 0.1, 0.1), {"value": uniform(0, 1)}, False),
+    ):
+        search = AdaptiveSearchCV(estimator, space, n_fits=80, cv=KFold(5), random_state=0)
+        summary = search.fit(X, y).summary()
+        assert ("opposite ways" in str(summary)) == is_said
+        assert (summary.splits.rank_correlation is not None) == is_said
+
+
+def test_a_gain_is_the_difference_of_two_means_of_cross_val_score_and_the_winner_is_complete():
+    X, y = load_iris(return_X_y=True)
+    for n_fits, seed in itertools.product((20, 40, 60), range(3)):
+        search = AdaptiveSearchCV(SVC(), {"C": loguniform(0.1, 1e3)}, n_fits=n_fits,
+                                  random_state=seed).fit(X, y)  # fmt: skip
+        gained, chosen = search.summary().gained, SVC(**search.best_params_)
+        assert search.cv_results_["n_fits"][search.best_index_] == 5
+        mean = cross_val_score(chosen, X, y).mean()
+        assert search.best_score_ == pytest.approx(mean, abs=1e-12)
+        if n_fits >= 40 and gained.n_splits is not None:
+            own = cross_val_score(SVC(), X, y).mean()
+            assert gained.n_splits == 5
+            assert gained.gain == pytest.approx(mean - own, abs=1e-12)
+
+
+def test_a_gain_needs_three_common_splits():
+    X, y = load_iris(return_X_y=True)
+    search = AdaptiveSearchCV(SVC(), {"C": loguniform(0.1, 1e3)}, n_fits=8, random_state=0)
+    gained = search.fit(X, y).summary().gained
+    assert gained.gain is None
+    assert str(gained).startswith("not known yet")
