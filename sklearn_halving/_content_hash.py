@@ -468,15 +468,15 @@ def _globals_read(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """Yield a function, and what it reads from its module, and from own modules that it names."""
     yield function.__qualname__, function
     names: set[str] = set()
-    imported: dict[str, object] = {}
+    modules: list[str] = []
     codes = [function.__code__]
     while codes:
         code = codes.pop()
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
         names.update(code.co_names)
         names.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
-        steps = [step.argval for step in get_instructions(code) if step.opname == "IMPORT_NAME"]
-        imported |= {name: module for name in steps if (module := _own_module(name))}
+        modules += _modules_imported(code)
+    imported = {name: module for name in modules if (module := _own_module(name))}
     yield from _named(function.__globals__ | imported, names | imported.keys(), "")
 
 
@@ -488,6 +488,17 @@ def _named(known: dict[str, Any], names: set[str], prefix: str) -> Iterator[tupl
             yield f"{prefix}{name}", value
         elif _is_own(value) and prefix.count(".") < MAX_MODULES:
             yield from _named(vars(value), names, f"{prefix}{name}.")
+
+
+def _modules_imported(code: types.CodeType) -> Iterator[str]:
+    """Yield the names of what a code imports, which may be modules."""
+    package = ""
+    for step in get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            package = step.argval
+            yield package
+        elif step.opname == "IMPORT_FROM":
+            yield f"{package}.{step.argval}"
 
 
 def _own_module(name: str) -> types.ModuleType | None:
