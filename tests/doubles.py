@@ -114,9 +114,10 @@ class Lossy(Known):
 class Faulty(Known):
     """Goes wrong in training where its quality is a key of ``faults``.
 
-    The value says how: "raise", "kill" (its process, as the system does), "kill once" (only
-    the first time, of which a file in the folder ``marks`` bears witness), "hang", "hang in C"
-    (holding the lock of the interpreter), "memory" (takes 64 GB), "slow", or, in scoring, "nan".
+    The value says how: "raise", "crash" or "kill" (its process, itself or as the system does),
+    "kill once" (only the first time, of which a file in the folder ``marks`` bears witness),
+    "hang", "hang in C" (holding the lock of the interpreter), "memory" (takes 64 GB), "slow",
+    or, in scoring, "nan".
     """
 
     def __init__(
@@ -134,6 +135,8 @@ class Faulty(Known):
         fault = (self.faults or {}).get(self.quality)
         if fault == "raise":
             raise ValueError("a fault")
+        if fault == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
         if fault == "kill" or (fault == "kill once" and self._is_first(level, n_rows)):
             os.kill(os.getpid(), signal.SIGKILL)
         if fault == "hang":

@@ -5,7 +5,8 @@ are encoded. The clock of all is the CPU time of this process: no search loses t
 others compute, but fits take longer on a busy machine. The choices are scored on rows that no
 search has seen. Points are 100 x accuracy or R2, over LightGBM with its default parameters.
 Standard errors are over tables. The tables of `DEVELOPMENT` do not count in the means: ranges may
-be chosen on them. Runs are recorded, so that an interrupted run goes on.
+be chosen on them. Runs are recorded in ~/.cache/sklearn_halving/flaml_peer.jsonl, so that an
+interrupted run goes on: remove the file when the code has changed.
 """
 
 from __future__ import annotations

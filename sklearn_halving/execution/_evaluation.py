@@ -101,7 +101,7 @@ def _unscored(
     """
     scores: Scores = np.nan
     if error is not None:
-        scores = float(task.error_score)
+        scores = np.nan if task.error_score == "raise" else float(task.error_score)
         if (scorers := named_scorers(task.scorer)) is not None:
             scores = dict.fromkeys(scorers, scores)
     train_scores = scores if task.return_train_score else None

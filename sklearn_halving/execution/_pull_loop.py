@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -21,13 +22,18 @@ import numpy as np
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._known_fits import KnownFits
+from sklearn_halving.execution._prices import FAR_APART, Prices
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._threads import one_blas_thread
-from sklearn_halving.execution._types import Job, Outcome, Result
+from sklearn_halving.execution._types import Job, Outcome, PullLimits, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._protocol import GrowsArms, Policy, alive_arms
 from sklearn_halving.policies._types import Problem, Pull
 
+SLACK = 0.1
+"""A fit that may exceed the time budget by a larger part of it is guarded."""
+MOST_FOR_ONE = 0.25
+"""Largest part of the time left for a fit that is far more expensive than all others."""
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
 LOOK_AHEAD = 100
@@ -49,6 +55,8 @@ class PullLog:
     """
 
     outcomes: dict[Pull, Outcome] = field(default_factory=dict)
+    abandoned: list[Outcome] = field(default_factory=list)
+    """Fits for which there was no time. They have no score, and have not failed."""
     places: dict[Pull, int] = field(default_factory=dict)
     lost_models: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
@@ -197,6 +205,8 @@ class PullLoop:
         new arm. The rewards that the policy has received by then do not depend on the workers.
     n_workers : int, default=1
         Number of workers.
+    refit_cost : float, default=0.0
+        Time of the refit, in full fits of the same arm.
 
     Notes
     -----
@@ -207,6 +217,8 @@ class PullLoop:
     ----------
     stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
         What stopped the loop; None while it runs, and after the policy has finished.
+    prices : Prices or None
+        The times of the fits; None without a deadline.
     models : dict of (arm, repetition) to Result
         The latest fit of each that may be trained further, without a model if it was known. There
         are none of eliminated arms and of the highest level: the number of surviving arms bounds
@@ -223,10 +235,11 @@ class PullLoop:
     observer: PullObserver = field(default_factory=PullObserver)
     known: KnownFits | None = None
     known_first: Sequence[tuple[Pull, FitKey]] = ()
-    deadline: float = float("inf")
+    deadline: float = inf
     interrupt: Interrupt = field(default_factory=Interrupt)
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
+    refit_cost: float = 0.0
     stopped_by: str | None = field(default=None, init=False)
     models: dict[tuple[int, int], Result] = field(default_factory=dict, init=False)
     _open: dict[Pull, FitKey | None] = field(default_factory=dict, init=False)
@@ -235,9 +248,22 @@ class PullLoop:
     _record_time: Callable[..., None] | None = field(default=None, init=False)
     _has_full_fit: bool = field(default=False, init=False)
     _is_called_off: bool = field(default=False, init=False)
+    _has_begun: bool = field(default=False, init=False)
+    """Whether there are results, or fits that are waited for."""
+    _began: float = field(default_factory=time.monotonic, init=False)
+    prices: Prices | None = field(default=None, init=False)
+    _first: Pull | None = field(default=None, init=False)
+    """The first pull that was submitted. There must be a result."""
+    _to_refit: float = field(default=0.0, init=False)
+    """Time of the refit of the arm that would be chosen now."""
 
     def __post_init__(self) -> None:
-        """Note whether the policy plans by time."""
+        """Note whether the policy plans by time, and guard fits that may not end in time."""
+        if self.deadline < inf:
+            task = self.executor.guard.task
+            self.prices = Prices(task.estimator.get_params(), self.problem.max_level)
+            if not self.executor.can_abandon:
+                self.executor.guard.limits_of = self._limits
         if isinstance(self.policy, GrowsArms) and self.policy.uses_time:
             self._record_time = self.game.record_time
 
@@ -310,17 +336,40 @@ class PullLoop:
         is_stopped = self._is_stopped()
         is_late = self.stopped_by == "time_budget" and self._has_full_fit
         gives_up = is_late and self.executor.can_abandon
-        patience = min(PATIENCE, max(0.0, self.deadline - time.monotonic()))
+        patience = min(PATIENCE, max(0.0, self._left()))
         try:
             results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
         finally:
+            self._has_begun = True
             if (raised := self.interrupt.raised) is not None:
                 raise raised
         for result in results:
             self._land(result)
         if gives_up:
-            self.executor.abandon()
+            self.log.abandoned += [result.outcome for result in self.executor.abandon()]
         return bool(results) or not is_stopped
+
+    def _left(self) -> float:
+        """Return the time until the refit must start."""
+        return self.deadline - time.monotonic() - self._to_refit
+
+    def _limits(self, job: Job) -> PullLimits | None:
+        """Return the limits of a fit that may not end in time; None for any other.
+
+        It is of use only if its arm can be refitted in time, and if time is left for others. A
+        small fit tells whether a full one can end.
+        """
+        pull, left = job.pull, self._left()
+        params = self.executor.guard.task.candidates[pull.arm]
+        longest = 0.0 if self.prices is None else self.prices.longest(pull, params)
+        is_late = longest > left + SLACK * (self.deadline - self._began)
+        if not is_late or pull == self._first:
+            return None
+        most = (self.deadline - time.monotonic()) / (1 + self.refit_cost)
+        dearest = 0.0 if self.prices is None else self.prices.dearest
+        full = min(most, max(MOST_FOR_ONE * most, FAR_APART * dearest))
+        useful = max(full * pull.level / self.problem.max_level, SLACK * most)
+        return PullLimits(useful=useful, ends=time.monotonic() + left)
 
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
@@ -328,7 +377,7 @@ class PullLoop:
             signals = {
                 "interrupt": self.interrupt.is_requested,
                 "callback": self._is_called_off,
-                "time_budget": time.monotonic() >= self.deadline,
+                "time_budget": self._left() <= 0 and self._has_begun,
             }
             self.stopped_by = next((name for name, is_on in signals.items() if is_on), None)
             if self.stopped_by is not None:
@@ -363,6 +412,8 @@ class PullLoop:
             most = LOOK_AHEAD - (len(self._open) - len(self._landed))
         else:
             most = self.executor.room
+        if self.executor.uses_threads and self.prices is not None and self.prices.is_blind:
+            most = min(most, 1 - len(self._open))  # threads cannot be ended
         n_known = 0 if self.known is None else len(self.known.outcomes) - len(self.log.places)
         return min(most, n_known) if is_stopped else most
 
@@ -380,6 +431,7 @@ class PullLoop:
         if key is not None and (outcome := self._recalled(pull, key)) is not None:
             self._landed[pull] = outcome
         elif not self._is_stopped():
+            self._first = self._first or pull
             context = self.observer.context_of(pull)
             keep_model = pull.level < self.problem.max_level
             self.executor.submit(Job(pull, model, levels, keep_model, context))
@@ -391,10 +443,17 @@ class PullLoop:
             self.log.places[pull] = self.known.places[key]
             self.log.record(outcome)
             self._take_in(Result(outcome), is_known=True)
+            self._has_begun = True
         return outcome
 
     def _land(self, result: Result) -> None:
         outcome = result.outcome
+        self._learn_price(outcome)
+        if outcome.kind == "abandoned":
+            self.log.abandoned.append(outcome)
+            if not self._is_stopped():
+                self._landed[outcome.pull] = outcome
+            return
         self.log.record(outcome)  # first, so that it counts whatever happens next
         if result.lost is not None:
             self.log.lost_models.append(result.lost)
@@ -402,6 +461,11 @@ class PullLoop:
             self.known.keep(key, outcome)
         self._landed[outcome.pull] = outcome
         self._take_in(result, is_known=False)
+
+    def _learn_price(self, outcome: Outcome) -> None:
+        if self.prices is not None:
+            params = self.executor.guard.task.candidates[outcome.pull.arm]
+            self.prices.record(outcome, params)
 
     def _take_in(self, result: Result, *, is_known: bool) -> None:
         outcome = result.outcome
@@ -437,6 +501,16 @@ class PullLoop:
         if (due := self._due()) and (not waits or self.executor.room > 0):
             self._tell_pulls(due)
 
+    def _reward(self, outcome: Outcome) -> float:
+        return np.nan if outcome.kind == "abandoned" else self.reward(outcome)
+
+    def _price_refit(self) -> None:
+        """Note the time of the refit, as soon as the time left may depend on it."""
+        prices, cost = self.prices, self.refit_cost
+        if prices is not None and 2 * prices.dearest * cost > self.deadline - time.monotonic():
+            arm = self.game.recommend()
+            self._to_refit = 0.0 if arm < 0 else cost * prices.of_full(arm)
+
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
         for outcome in outcomes:
@@ -445,7 +519,8 @@ class PullLoop:
                 seconds = outcome.fit_seconds + outcome.score_seconds
                 left = self.deadline - time.monotonic()
                 self._record_time(outcome.pull, seconds, left, self.n_workers)
-            self.game.tell(outcome.pull, self.reward(outcome))
+            self.game.tell(outcome.pull, self._reward(outcome))
+        self._price_refit()
         self.observer.told()
         self._may_ask = True
         if self.models:

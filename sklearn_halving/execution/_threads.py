@@ -68,6 +68,22 @@ def one_blas_thread() -> AbstractContextManager[None]:
     return _at_most(1, "blas")
 
 
+@contextmanager
+def limited_threads(estimator: Estimator, n_threads: int | None) -> Iterator[None]:
+    """Return a context in which an estimator is fitted with the threads of a fit.
+
+    Then, its parameters are those of before.
+    """
+    given = estimator.get_params()
+    limited = {} if n_threads is None else limited_n_jobs(estimator, given, n_threads)
+    if limited:
+        estimator.set_params(**limited)
+    with fit_threads(n_threads):
+        yield
+    if limited:
+        estimator.set_params(**{name: given[name] for name in limited})
+
+
 N_JOBS_NAMES: dict[Library | None, tuple[str, ...]] = {
     None: ("n_jobs",),
     "lightgbm": ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads"),

@@ -6,9 +6,11 @@ in `sklearn_halving.splits`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -27,7 +29,7 @@ from sklearn_halving.splits._stream import narrow, seed_of_repetition
 
 Rows = npt.NDArray[np.intp]
 
-OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost"}
+OF_LIMITS = {"TimeoutError": "timeout", "ChildProcessError": "lost", "AbandonedFit": "abandoned"}
 """At the start of the error of a pull whose process was killed or died. All others are
 tracebacks."""
 HELD_OUT_FRACTION = 0.1
@@ -277,10 +279,27 @@ class PullLimits:
     memory : int or None
         Maximum number of bytes of address space that the fit may allocate in addition to those
         of its process. If None, there is no limit.
+    useful : float
+        Time after which the fit is of no use to a search that has a time budget. It is abandoned
+        then, and has not failed.
+    ends : float
+        Time of ``time.monotonic`` at which it is abandoned.
     """
 
     seconds: float | None = None
     memory: int | None = None
+    useful: float = inf
+    ends: float = inf
+
+    @property
+    def of_start(self) -> float:
+        """The seconds from now after which it does not begin any more."""
+        return self.ends - time.monotonic()
+
+    @property
+    def of_budget(self) -> float:
+        """The seconds from now after which the fit is abandoned."""
+        return min(self.useful, self.of_start)
 
 
 NO_LIMITS = PullLimits()

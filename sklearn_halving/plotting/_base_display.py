@@ -16,7 +16,7 @@ from sklearn_halving.resources._resources import units_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
 ROW = ["candidate", "n_resources"]
 """The columns that identify a row of ``cv_results_``."""
@@ -170,9 +170,9 @@ class Display:
     _header: Axes
 
     @property
-    def figure_(self) -> Figure | SubFigure:
+    def figure_(self) -> Figure:
         """The figure."""
-        return self.ax_.figure
+        return self.ax_.figure.figure  # also of the axes of a subfigure
 
     @classmethod
     def from_estimator(

@@ -50,9 +50,10 @@ MAX_FAILED = 30
 class BudgetedRace(BasePolicy):
     """Race new arms against the best so far, in small loops, within a budget of pulls or of time.
 
-    Each loop pulls a few new arms on one split. Between the loops, the arm with the largest mean,
-    the leader, and its closest rivals are pulled on further splits, until one is clearly ahead.
-    There is an answer at any time.
+    Each loop pulls a few new arms on one split of the leader, the arm with the largest mean:
+    the one on which the fewest arms were pulled. Between the loops, the leader and its closest
+    rivals are pulled on further splits, until one is clearly ahead. At the end, the leader gets
+    the splits that it lacks. There is an answer at any time.
 
     A budget is a number of full pulls, or a time. With a time, the policy plans by the measured
     times of its pulls. The first loops compare arms at a small level, if that is cheap, and pull
@@ -73,17 +74,22 @@ class BudgetedRace(BasePolicy):
     refit_cost : float, default=0.0
         Time that is kept back at the end, in full pulls of the arm to recommend.
     baseline : int or None, default=None
-        An arm that is pulled on the splits of the leader at the end, to know what the race gained.
-        That takes at most a tenth of the budget.
+        An arm that is pulled on three splits at the start for every 20 full pulls of the budget,
+        to know what the race gained and how much the splits differ.
+    n_finalists : int, default=1
+        Maximum number of arms that are pulled on all splits at the end. There is one for every
+        four full pulls of each split in the budget, and one more.
 
     Notes
     -----
     The mean of an arm is that of the additive model of arms and splits, shrunk towards the median
     arm. The rival is the arm with the largest probability of being better than the leader, divided
     by the square root of its number of splits. After N arms at the largest level, an arm has at
-    most sqrt(N) splits, or three. The arm to recommend has the largest mean of those with at least
-    half as many splits as any other. Arms with the same rewards count once in the estimate of the
-    noise. An arm that fails on a split on which others do not is out.
+    most sqrt(N) splits, or three, or more if the splits differ more than the arms do. The arm to
+    recommend has the largest mean of the arms on all splits. Before there is one, it needs half of
+    the most splits of any arm. Of equal arms, the first one is taken. Arms with the same rewards
+    count once in the estimate of the noise. An arm that fails on a split on which others do not is
+    out.
 
     References
     ----------
@@ -410,8 +416,7 @@ class RaceGame:
         is_due = costs.again <= share * costs.total and costs.size >= SMALL_BUDGET
         if not is_due or self._room() < (costs.price or 0.0):
             return None
-        most = max(ceil(len(self.full) ** 0.5), 3, ceil(n_needed))
-        return self._confirmation(most)
+        return self._confirmation(max(ceil(len(self.full) ** 0.5), 3, ceil(n_needed)))
 
     def _new_loop(self) -> Pull | None:
         """Create the arms of a loop and return the first pull of them."""
@@ -438,28 +443,22 @@ class RaceGame:
 
         They are the best of the arms that the rest of the budget can complete.
         """
-        standings, n_wanted = self.standings, self._n_wanted()
-        if self.costs.price is None:
+        standings, price = self.standings, self.costs.price
+        if price is None:
             return []
-        n_left = self.costs.room(self.in_flight, self._to_refit()) / self.costs.price
+        n_all = min(standings.n_all, N_COMPLETE)
+        n_wanted = int(min(self._size // PULLS_PER_SPLIT, n_all))
+        n_kept = min(self.n_finalists, 1 + int(self._size // (PULLS_PER_SPLIT * max(n_all, 1))))
+        n_left = self.costs.room(self.in_flight, self._to_refit()) / price
         order = standings.order
-        n_missing = n_wanted - standings.n_splits[order]
-        arms = standings.arms[order[n_missing <= max(n_left, 0)][: self._n_kept()]].tolist()
-        return [pull for arm in arms for pull in self._lacking(arm, n_wanted)]
+        can_be_complete = n_wanted - standings.n_splits[order] <= max(n_left, 0)
+        best = standings.arms[order[can_be_complete][:n_kept]].tolist()
+        return [pull for arm in best for pull in self._lacking(arm, n_wanted)]
 
     @property
     def _size(self) -> float:
         """The budget in full pulls, up to a number at which it no longer matters."""
         return min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)
-
-    def _n_wanted(self) -> int:
-        """Return the number of splits of a complete arm."""
-        return int(min(self._size // PULLS_PER_SPLIT, self.standings.n_all, N_COMPLETE))
-
-    def _n_kept(self) -> int:
-        """Return the number of arms that are completed at the end."""
-        per_arm = PULLS_PER_SPLIT * min(self.n_splits, N_COMPLETE)
-        return int(min(self.n_finalists, 1 + self._size // per_arm))
 
     def _lacking(self, arm: int, n_splits: float) -> list[Pull]:
         """Return pulls of an arm up to a number of splits."""
@@ -472,11 +471,9 @@ class RaceGame:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
         if self.n_created < self.n_arms or self.costs.size < self.n_arms * self.n_splits:
             return None
-        for arm in sorted(self.full.keys() - self.failed):
-            if (split := self._next_split(arm)) is not None:
-                pull = Pull(arm, self.top, split)
-                return pull if self._can_end(pull) else None
-        return None
+        arms = sorted(self.full.keys() - self.failed)
+        splits = ((arm, self._next_split(arm)) for arm in arms)
+        return self._first_open(Pull(arm, self.top, s) for arm, s in splits if s is not None)
 
     # Loops of new arms.
 
@@ -578,17 +575,13 @@ class RaceGame:
 
     def _next_split(self, arm: int) -> int | None:
         """Return the first split on which an arm was not pulled; None if there is none."""
-        others = (split for split in range(self.n_splits) if split not in self.full[arm])
-        return next(
-            (
-                split
-                for split in others
-                if len(self.doubtful.get(split, ())) < N_DOUBTS
-                and arm not in self.doubtful.get(split, ())
-                and Pull(arm, self.top, split) not in self.in_flight
-            ),
-            None,
-        )
+        for split in range(self.n_splits):
+            doubts = self.doubtful.get(split, set())
+            is_new = split not in self.full[arm] and arm not in doubts
+            pull = Pull(arm, self.top, split)
+            if is_new and len(doubts) < N_DOUBTS and pull not in self.in_flight:
+                return split
+        return None
 
     def _is_settled(self) -> bool:
         """Return whether the last two thirds of many arms gained less than the noise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -46,7 +46,7 @@ class Told:
 
     space: Space
     candidates: list[Params] = field(default_factory=list)
-    keys: set[str] = field(default_factory=set)
+    keys: set[Hashable] = field(default_factory=set)
     memo: dict[str, Any] = field(default_factory=dict)
     _scores: dict[int, dict[int, float]] = field(default_factory=dict)
     _pending: dict[int, None] = field(default_factory=dict)
@@ -174,8 +174,8 @@ def filled(
     no new candidate. Otherwise it is the first new one that ``propose`` yields.
     """
     space, candidates = told.space, list[Params]()
-    known, own = set(told.keys), set[str]()
-    avoided: list[set[str]] = [known, own, set()]
+    known, own = set(told.keys), set[Hashable]()
+    avoided: list[set[Hashable]] = [known, own, set()]
     while len(candidates) < n:
         params = None
         if propose is not None and rng.random() >= share_random:

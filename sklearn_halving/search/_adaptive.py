@@ -49,8 +49,8 @@ class AdaptiveSearchCV(BaseSearch):
 
     **Within a budget**, your unmodified estimator is fitted first, so you can see what the search
     gains. New candidates are tried in small batches, where a model of the scores expects the
-    largest improvement. Meanwhile, the best candidates are fitted on further splits, until one
-    is clearly ahead. The search can be stopped at any time, and always has a result.
+    largest improvement, each time on another split. The best are fitted on further splits, until
+    one is clearly ahead. The search can be stopped at any time, and always has a result.
 
     Parameters
     ----------
@@ -61,9 +61,8 @@ class AdaptiveSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Time for `fit`, including the refit, in seconds or as text, such as ``"30min"``. The result
-        then depends on the speed of the machine. With ``n_fits``, it limits only the fits, and
-        the refit comes afterwards.
+        Time for `fit` with the refit, in seconds or as text, such as ``"30min"``. The result then
+        depends on the speed of the machine.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -305,11 +304,10 @@ class AdaptiveSearchCV(BaseSearch):
         baseline = 0 if setup.space.has_own else None
         n_finalists = N_FINALISTS if callable(self.refit) else 1
         if n_fits is None:
-            n_train = len(splits.folds.fold(0).train)
             return BudgetedRace(
                 screening_level=levels.smallest if levels.smallest < levels.largest else None,
                 pulls_in_flight=effective_n_jobs(self.n_jobs),
-                refit_cost=splits.n_rows / n_train if self.refit else 0.0,
+                refit_cost=splits.refit_cost if self.refit else 0.0,
                 baseline=baseline,
                 n_finalists=n_finalists,
             )

@@ -90,8 +90,7 @@ class BanditSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is used
-        up, the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.

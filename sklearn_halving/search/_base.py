@@ -34,7 +34,7 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
-from sklearn_halving.execution._threads import one_blas_thread
+from sklearn_halving.execution._threads import limited_threads, one_blas_thread
 from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
@@ -144,6 +144,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             task = self._make_task(run, callbacks, seeds_all=store is not None)
             known = None if store is None else KnownFits(task, store, limits)
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
+            run.refit_cost = run.setup.splits.refit_cost if self.refit else 0.0
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
@@ -232,7 +233,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if measure:
             seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
             n_workers = effective_n_jobs(self.n_jobs)
-            refit = splits.n_rows / len(splits.folds.fold(0).train) if self.refit else 0.0
+            refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
             add_seconds(table, plan, seconds, n_workers, held)
         return table
@@ -318,8 +319,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     interrupt=interrupt,
                     ensure=run.candidates.ensure,
                     n_workers=run.n_workers,
+                    refit_cost=run.refit_cost,
                 )
                 loop.run()
+                run.prices, run.n_threads = loop.prices, executor.guard.task.n_threads
                 run.stopped_by = loop.stopped_by or "policy"
                 if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
                     run.stopped_by = "time_budget"
@@ -368,8 +371,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         ``fit_time`` and ``score_time`` (in seconds); ``continued_from`` (resource of the model
         that was trained further, or 0 for a fit from scratch); ``n_train`` and ``n_test``;
         ``failed``; ``outcome`` (``"ok"``, ``"failed"``, ``"scorer_failed"``, ``"timeout"``,
-        ``"memory"`` or ``"lost"``); ``error`` (the traceback, missing if there was no error); and
-        a column for each score.
+        ``"memory"``, ``"lost"``, or ``"abandoned"`` if there was no time for it); ``error`` (the
+        traceback, missing if there was no error); and a column for each score.
 
         Examples
         --------
@@ -562,7 +565,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _report(self, run: Run) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(failures.no_fit_message(run.policy, run.budget))
+            raise ValueError(failures.no_fit_message(run.policy))
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)
@@ -609,6 +612,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
         n_rows = num_samples(task.X)
+        # Its time is known if it has the threads of a fit.
+        n_threads = None if run.prices is None else run.n_threads
         self.best_estimator_ = arm_estimator(
             task,
             task.candidates[arm],
@@ -618,7 +623,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         level, fit_params = fix_rounds_of_winner(
             self.best_estimator_, task, run.outcomes, (arm, level)
         )
-        with callbacks.refit(self.best_estimator_):
+        with (
+            callbacks.refit(self.best_estimator_),
+            limited_threads(self.best_estimator_, n_threads),
+        ):
             start = time.time()
             self.best_estimator_ = task.resource.train(
                 self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params

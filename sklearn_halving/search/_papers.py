@@ -1,4 +1,7 @@
-"""The searches that are named after a paper, and play it."""
+"""The searches that are named after a paper.
+
+All play it by default, except `VarianceHalvingSearchCV`: its allocation "likelihood" is ours.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +78,7 @@ class HyperbandSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is used
-        up, the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -317,6 +319,10 @@ class VarianceHalvingSearchCV(BaseSearch):
     A drop-in replacement for GridSearchCV and RandomizedSearchCV, for candidates whose scores
     differ by less than the noise of cross-validation.
 
+    The default ``allocation="likelihood"`` is not that of the paper [1]_. ``"ucb"`` is the paper's
+    SHAdaVar, which needs 13 fits for each candidate in a stage, and ``"pooled"`` is the same
+    halving with pooled variances.
+
     Each stage of the search only fits the candidates that may still be the best, half as many as
     the stage before. The j-th fit of every candidate is on split j, without a limit to the number
     of splits. Candidates of distributions are drawn before the first fit.
@@ -330,8 +336,7 @@ class VarianceHalvingSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is used
-        up, the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.
@@ -574,8 +579,7 @@ class BayesGapSearchCV(BaseSearch):
         are lists, it is a grid. Each dict of a list is a separate space. ``"auto"`` is
         `spaces.space_for` of the estimator.
     time_budget : float, str or None, default=None
-        Maximum time for all fits, in seconds or as text, such as ``"30min"``. When it is used
-        up, the best candidate so far is refitted.
+        Maximum time for `fit` with the refit, in seconds or as text, such as ``"30min"``.
     n_jobs : int or None, default=None
         Number of parallel jobs, which share the cores. The result does not depend on it, unless
         time is limited.

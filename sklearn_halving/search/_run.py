@@ -17,6 +17,7 @@ from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._known_fits import KnownFits
+from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import EvaluationTask, Outcome
@@ -37,6 +38,8 @@ from sklearn_halving.search._parameters import Reward
 from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates, Source
 from sklearn_halving.search.preparing._plan import SearchPlan, Setup
 
+N_COMPARED = 2
+"""Least number of common splits on which two candidates can be as good within the noise."""
 N_SILENT = 3
 """Warn during the search after this many failures, if several candidates failed."""
 N_NEW = 10
@@ -117,6 +120,12 @@ class Run:
         Time of ``time.monotonic`` at the start of the search.
     n_workers : int
         Number of workers of the backend.
+    n_threads : int or None
+        The number of threads of a fit; None if it is not limited.
+    refit_cost : float
+        The time of the refit in full fits of the same candidate; 0 if there is none.
+    prices : Prices or None
+        The times of the fits, if there is a time budget.
     known : KnownFits or None
         The fits that are not made again, if there is a checkpoint or a warm start.
     known_first : list of pairs of Pull and FitKey
@@ -136,6 +145,9 @@ class Run:
     stopped_by: str = "policy"
     began: float = field(default_factory=time.monotonic)
     n_workers: int = 1
+    n_threads: int | None = None
+    refit_cost: float = 0.0
+    prices: Prices | None = None
     known: KnownFits | None = None
     known_first: list[tuple[Pull, FitKey]] = field(default_factory=list)
 
@@ -211,8 +223,22 @@ class Run:
 
     @cached_property
     def best_arm(self) -> int:
-        """The arm that the policy recommends at the end."""
-        return self.recommended()
+        """The arm that the policy recommends at the end, or one that is as good.
+
+        It is another one if there is no time to refit the first.
+        """
+        best, prices = self.recommended(), self.prices
+        left = self.deadline - time.monotonic()
+        if prices is None or self.refit_cost * prices.of_full(best) <= left:
+            return best
+        top, scores = self.plan.problem.max_level, dict[int, dict[int, float]]()
+        for (arm, level, split), outcome in self.log.outcomes.items():
+            if level == top:
+                scores.setdefault(arm, {})[split] = self.reward(outcome)
+        fitting = (arm for arm in scores if self.refit_cost * prices.of_full(arm) <= left)
+        lost = {arm: _lost(scores.get(best, {}), scores[arm]) for arm in fitting}
+        arm = min(lost, key=lambda arm: (lost[arm], arm), default=best)
+        return arm if lost.get(arm, inf) < inf else best
 
     def recommended(self) -> int:
         """Return the arm that the policy recommends now.
@@ -232,6 +258,16 @@ class Run:
     def metric(self) -> str:
         """The name of the metric that guides the search."""
         return self.reward.metric_of(next(iter(self.log.outcomes.values())).test_scores)
+
+
+def _lost(best: dict[int, float], other: dict[int, float]) -> float:
+    """Return what is lost by another arm; infinity if it is not as good within the noise."""
+    common = best.keys() & other.keys()
+    if len(common) < N_COMPARED:
+        return inf
+    lost = np.array([best[split] - other[split] for split in sorted(common)])
+    error = lost.std(ddof=1) / len(lost) ** 0.5
+    return float(lost.mean()) if lost.mean() <= error else inf
 
 
 def fix_rounds_of_winner(

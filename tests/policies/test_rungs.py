@@ -284,8 +284,8 @@ def test_the_answer_is_of_the_last_round() -> None:
     loops = np.repeat([b.loop for b in plan.brackets], [b.n_arms for b in plan.brackets])
     game = policy.start(Problem(plan.n_arms, 1, 200))
     while not game.is_finished:
-        pulls = game.ask(10**6)
-        game.tell_all(pulls, -loops[pulls.arm] - pulls.arm / 1000)
+        for pull in game.ask(10**6):
+            game.tell(pull, -loops[pull.arm] - pull.arm / 1000)
     assert game.recommend() == (loops < last).sum()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from sklearn_halving.policies import (
 from sklearn_halving.samplers import GaussianProcessSampler
 from sklearn_halving.search._parameters import check_inputs
 
+DOCS = Path(__file__).parents[2] / "docs"
 X, Y = numbered(600)
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 GRIDS = {
@@ -97,6 +99,38 @@ def test_the_policy_that_is_played_is_the_one_of_the_docstring(
         assert "Over a **grid**, it is a single bracket" in text
     elif search_class is not BanditSearchCV:  # has a parameter for it
         assert re.search(rf"policies\.{name}`|policy={name}\(", text)
+
+
+def stages_of(allocation, n_fits=312):
+    """Return the numbers of fits of each candidate in each stage, all of them equally good."""
+    search = VarianceHalvingSearchCV(
+        Noisy(noise_sd=0.1),
+        {"value": [i * 1e-6 for i in range(8)]},
+        allocation=allocation,
+        n_fits=n_fits,
+        random_state=0,
+    )
+    return search.fit(X, Y).history_.groupby("stage")["candidate"].value_counts()
+
+
+@pytest.mark.parametrize("allocation", ["ucb", "pooled", "uniform"])
+def test_allocations_of_the_paper_play_its_algorithm(allocation):
+    """Algorithm 1: the budget is divided by the stages, and each halves the candidates in play."""
+    stages = stages_of(allocation)
+    fitted = [set(stages[stage].index) for stage in range(3)]
+    assert [len(each) for each in fitted] == [8, 4, 2]
+    assert fitted[0] > fitted[1] > fitted[2], "nobody returns"
+    assert [stages[stage].sum() for stage in range(3)] == [104, 104, 104]
+    is_even = [stages[stage].max() - stages[stage].min() <= 1 for stage in range(3)]
+    assert all(is_even) == (allocation == "uniform")
+
+
+def test_the_default_allocation_is_not_that_of_the_paper_and_says_so():
+    stages = stages_of("likelihood", n_fits=80)
+    assert [len(stages[stage]) for stage in range(3)] != [8, 4, 2]
+    assert stages[0].sum() > 80 / 2, "and not a third of the budget"
+    for text in (VarianceHalvingSearchCV.__doc__, (DOCS / "variance_halving.md").read_text()):
+        assert re.search("likelihood.* is (not that of the paper|ours)", text[:1500])
 
 
 @pytest.mark.parametrize("space", ON_DISTRIBUTIONS)

@@ -7,14 +7,15 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from joblib import parallel_config
-from scipy.stats import uniform
+from joblib import cpu_count, parallel_config
+from scipy.stats import loguniform, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
 from search.resuming import cut_after, fits_in
 from sklearn_halving import AdaptiveSearchCV
+from sklearn_halving.execution.workers import _limits
 
 N = 900
 X, Y = np.arange(float(N)).reshape(-1, 1), np.arange(N) % 2
@@ -111,7 +112,7 @@ class FailsInFull(Timed):
         return super().fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore:[\\s\\S]*fits failed", "ignore:One or more")
+@pytest.mark.filterwarnings("ignore:[\\s\\S]*fits (failed|so far)", "ignore:One or more")
 def test_full_fits_that_failed_are_no_reason_for_more_time():
     search = search_of(FailsInFull(seconds=0.002)).fit(X, Y)  # any other warning is an error
     assert search.best_params_ == {"value": 0.5}
@@ -215,3 +216,84 @@ def test_a_measured_fit_says_how_many_the_time_can_hold():
     assert took >= 0.04
     assert plan["n_fits"][2] == plan["n_candidates"][2] == round(rest / took)
     assert 1 - 2.5 * took < took + rest <= 1 - 1.2 * took, "less the time of the refit"
+
+
+class Unlimited(Timed):
+    """Goes on until it converges, which takes for ever for large values."""
+
+    def __init__(self, value=0.5, seconds=0.02, n_units=30, max_iter=-1):
+        super().__init__(value, seconds, n_units)
+        self.max_iter = max_iter
+
+    def fit(self, X, y):
+        time.sleep(self.seconds * self.value / 30)
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return -abs(self.value - 20)
+
+
+FAR_APART = {"value": [1, 5, 10, 15, 20, 25, 1e7, 1e8, 1e9]}
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Return the list of the processes of guarded fits, to which each is added at its start."""
+    start, started = _limits._started, []
+
+    def starting(handles):
+        process, pipe = start(handles)
+        started.append(process)
+        return process, pipe
+
+    monkeypatch.setattr(_limits, "_started", starting)
+    return started
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+def test_fits_that_are_alike_start_no_process(processes, backend):
+    with parallel_config(backend, n_jobs=2):
+        search_of(Unlimited(), {"value": loguniform(0.1, 10)}).fit(X, Y)
+    assert not processes
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+@pytest.mark.parametrize("budget", [1.0, 8.0])
+def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backend, budget):
+    began = time.monotonic()
+    with parallel_config(backend, n_jobs=2):
+        search = search_of(Unlimited(), FAR_APART, time_budget=budget).fit(X, Y)
+    assert time.monotonic() - began < budget + 0.8
+    assert search.n_fits_ > 3
+    assert search.best_params_["value"] < 100
+    is_abandoned = search.history_["outcome"] == "abandoned"
+    assert is_abandoned.sum() == len(search.history_) - search.n_fits_ > 0
+    assert not search.history_["failed"].any()
+    assert f"{is_abandoned.sum()} fit" in str(search.summary())
+    assert bool(processes) == (budget > 3), "without the time to start one, it is not tried"
+    assert all(process.poll() is not None for process in processes), "none is left"
+
+
+def test_large_data_are_mapped_by_a_guarded_process(processes):
+    many = np.tile(X, 400)  # 3 MB
+    search = search_of(Unlimited(), FAR_APART, time_budget=8.0).fit(many, Y)
+    assert processes
+    assert search.history_["outcome"].isin(["ok", "abandoned"]).all()
+
+
+def test_the_refit_has_the_threads_of_the_fits_and_the_model_those_that_were_asked_for():
+    forest = Threads(n_jobs=-1)
+    with parallel_config("threading", n_jobs=2):
+        search = search_of(forest, {"value": [0.1, 0.2]}).fit(X, Y)
+    assert search.best_estimator_.n_jobs == -1
+    assert search.best_estimator_.n_used_ == max(1, cpu_count() // 2)
+
+
+class Threads(Timed):
+    def __init__(self, value=0.5, seconds=0.02, n_units=30, n_jobs=None):
+        super().__init__(value, seconds, n_units)
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        self.n_used_ = self.n_jobs
+        return super().fit(X, y)

@@ -20,7 +20,6 @@ from functools import partial
 from math import ceil
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
-from uuid import uuid4
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from sklearn_halving._unstable_joblib import (
     start_on_loop,
 )
 from sklearn_halving._user_warnings import warn_user
-from sklearn_halving.execution._evaluation import evaluate
 from sklearn_halving.execution._threads import FIT_THREADS, fit_threads
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _limits, _worker
@@ -42,8 +40,8 @@ MAX_CHUNK = 200
 SERIAL_WINDOW = 64
 """Number of pulls that are requested together in serial runs, because a request takes time."""
 MAX_LOSSES = 3
-"""After this many losses of workers, all pulls are guarded, because starting new workers takes
-seconds."""
+"""After this many losses of workers of a cluster, all pulls are guarded, because starting new
+workers takes seconds. On this machine, one loss is enough: it is hardly anybody else's fault."""
 LARGE_CHUNK = 2**17
 """Chunks with more bytes than this, because of their models, bypass the scheduler of Dask."""
 MAX_IN_VAIN = 5
@@ -105,7 +103,7 @@ class SerialExecutor:
     """Whether running fits can be given up, which threads cannot."""
 
     def __init__(self, task: EvaluationTask) -> None:
-        self._task = task
+        self.guard = _limits.Guard(task)
         self._queue: deque[Job] = deque()
 
     @property
@@ -121,15 +119,17 @@ class SerialExecutor:
         """Remove the jobs that wait. No job is running between two calls of `wait_any`."""
         self._queue.clear()
 
-    def abandon(self) -> None:
+    def abandon(self) -> list[Result]:
         """Do nothing: a fit in this process cannot be given up."""
+        return []
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Run the oldest job, if there is one; ``timeout`` is ignored."""
-        return [evaluate(self._task, self._queue.popleft())] if self._queue else []
+        return [self.guard.evaluate(self._queue.popleft())] if self._queue else []
 
     def close(self) -> None:
-        """Do nothing: there is no process to end."""
+        """Kill the process of a guarded fit."""
+        self.guard.close()
 
 
 @dataclass
@@ -310,10 +310,12 @@ class JoblibExecutor:
         self._task = task
         self._session = session
         self._limits = limits
-        self._token = uuid4().hex
+        self.guard = _limits.Guard(task)
+        self._token = self.guard.token
         self._shared: list[object] = []  # the task, once the workers have it
         self._queue = ChunkQueue(max_chunks or 10 * session.n_workers)
         self._sent: dict[int, list[Job]] = {}  # chunks that have not returned, in order
+        self._began: dict[int, float] = {}  # when they were sent
         self._n_sent = 0
         self._returned: SimpleQueue[tuple[int, object]] = SimpleQueue()  # filled by threads
         self._awaited: set[int] | None = None  # after a stop, the chunks that have started
@@ -343,10 +345,16 @@ class JoblibExecutor:
                 for key in keys[self._session.n_workers :]:
                     self._sent[key].clear()  # a thread that starts it finds nothing to do
 
-    def abandon(self) -> None:
-        """Give up the running fits."""
+    def abandon(self) -> list[Result]:
+        """Give up the running fits; return them."""
+        running = [
+            (job, self._began[key])
+            for key in self._awaited or ()
+            for job in self._sent.get(key, ())
+        ]
         self._awaited = set()
         self._must_wait()
+        return [_limits.abandoned(self._task, job, began) for job, began in running]
 
     def wait_any(self, timeout: float | None = None) -> list[Result]:
         """Send the jobs that wait, wait for at least one result, and return all results.
@@ -394,11 +402,12 @@ class JoblibExecutor:
 
     def _send(self) -> None:
         """Send chunks. Jobs that may have killed a worker are sent first."""
-        guards_all = self._n_losses >= MAX_LOSSES or self._limits != NO_LIMITS
+        most = MAX_LOSSES if self._watch.head else 1
+        guards_all = self._n_losses >= most or self._limits != NO_LIMITS
         while len(self._sent) < self._queue.max_chunks and len(self._queue):
             chunk, is_guarded = self._queue.next_chunk(guards_all=guards_all)
             key, self._n_sent = self._n_sent, self._n_sent + 1
-            self._sent[key] = chunk
+            self._sent[key], self._began[key] = chunk, time.time()
             try:
                 function, arguments = self._call(chunk, is_guarded=is_guarded)
                 self._session.submit(function, arguments, partial(self._put, key))
@@ -416,7 +425,7 @@ class JoblibExecutor:
     ) -> tuple[Callable[..., _worker.Done], list[object]]:
         """Return the function and the arguments for evaluating a chunk in a worker."""
         if self._session.shares_memory and not is_guarded:
-            return _worker.evaluate_jobs, [self._task, chunk]
+            return _worker.evaluate_jobs, [self._task, self.guard.evaluate, chunk]
         if not self._shared:
             self._shared = _worker.shared_arrays(_worker.packed(self._task), self._session)
         guard = _limits.guarded_job if self._session.shares_memory else _limits.guarded_chunk
@@ -490,7 +499,7 @@ class JoblibExecutor:
         if self._n_in_vain > MAX_IN_VAIN:
             raise RuntimeError(
                 f"The workers were lost {self._n_in_vain} times in a row without a finished fit "
-                f"in between ({loss}). Often the system ends them, because it is out of memory."
+                f"in between ({loss}). Often the system is out of memory: use a smaller n_jobs."
             ) from loss.error
         if loss.is_broken:
             self._session.reopen()

@@ -9,42 +9,53 @@ and other pulls are not affected.
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryFile
 from threading import Lock, Thread
-from typing import Any
+from typing import IO, Any
+from uuid import uuid4
 
 import numpy as np
 from joblib import parallel_config
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
-from sklearn_halving.execution._evaluation import failed_result
-from sklearn_halving.execution._types import PullLimits
+from sklearn_halving.execution._evaluation import evaluate, failed_result
+from sklearn_halving.execution._types import EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers._worker import (
+    MAPPED_BYTES,
     Chunk,
     Done,
     evaluate_chunk,
     leave_interrupts_to_the_search,
     local_array,
+    packed,
+    packed_chunk,
     unpack,
 )
 
+START_SECONDS = 3.0
+"""Without this much time for it, no process is started to guard a fit against a late end."""
 MAX_DEATHS = 3
-"""A pull counts as failed after its process has died this many times, and the search ends if the
-process cannot be started as often."""
+"""A pull counts as failed after the system has killed its process this many times, and the search
+ends if the process cannot be started as often. A pull that crashes counts as failed at once."""
+KILLED = (-9, -15)
+"""Exit codes of processes that another one has killed; on Windows, there are none."""
 POLL_SECONDS = 1.0
 """Longest single wait. On Windows, a wait without a timeout cannot be interrupted."""
 
@@ -68,6 +79,22 @@ def check_limits(limits: PullLimits) -> None:
     can_limit = limits.memory is None or sys.platform == "linux"
     rule = "be None on this platform: only Linux lets a process limit its memory"
     refuse_unless(can_limit, "memory_limit", rule, limits.memory)
+
+
+@dataclass(eq=False)
+class AbandonedFit(TimeoutError):  # noqa: N818 - it is no failure
+    """A fit was ended because the search has no time for it.
+
+    Parameters
+    ----------
+    seconds : float
+        The time of the fit, without the start of its process.
+    """
+
+    seconds: float
+
+
+NO_TIME = f"{AbandonedFit.__name__}: The search has no time for this fit.\n"
 
 
 @dataclass(eq=False)
@@ -100,25 +127,32 @@ class FitProcess:
     def __init__(self, token: str, arrays: Sequence[object]) -> None:
         self.token = token
         self.is_busy = True
-        sent = [_sent(local_array(array)) for array in arrays]
-        self._unsent = [pickle.dumps(sys.path), cloudpickle.dumps([token, sent])]
-        self._process, self._pipe = _started()
+        with ExitStack() as files:
+            handles: list[int] = []
+            sent = [_sent(local_array(array), files, handles) for array in arrays]
+            self._unsent = [pickle.dumps(sys.path), cloudpickle.dumps([token, sent])]
+            self._process, self._pipe = _started(handles)
 
     @property
     def is_running(self) -> bool:
         """Whether the process is alive."""
         return self._process.poll() is None
 
-    def run(self, request: bytes, seconds: float | None) -> Done:
-        """Run a pull and return its result; raise a TimeoutError if it was killed for its time."""
+    def run(self, request: bytes, limits: PullLimits) -> Done:
+        """Run a pull and return its result; raise a TimeoutError if it was killed for its time.
+
+        It is an AbandonedFit if the time is that of the search.
+        """
         has_begun = False
         try:
             for message in (*self._unsent, request):
                 self._pipe.send_bytes(message)
             self._unsent = []
-            _receive(self._pipe, None)
-            has_begun = True
-            answer = _receive(self._pipe, seconds)
+            of_fit = inf if limits.seconds is None else limits.seconds
+            answer, of_budget = _receive(self._pipe, limits.of_start), 0.0
+            if answer is not None:
+                has_begun, of_budget = True, limits.of_budget
+                answer = _receive(self._pipe, min(of_fit, of_budget))
         except (EOFError, OSError):
             raise EndedError(has_begun, self.kill(POLL_SECONDS)) from None
         except BaseException:
@@ -126,7 +160,9 @@ class FitProcess:
             raise
         if answer is None:
             self.kill()
-            raise TimeoutError(f"The fit took longer than fit_timeout={seconds} seconds.")
+            if not has_begun or of_budget < of_fit:
+                raise AbandonedFit(of_budget)
+            raise TimeoutError(f"The fit took longer than fit_timeout={of_fit} seconds.")
         return pickle.loads(answer)
 
     def kill(self, seconds: float = 0.0) -> int:
@@ -144,28 +180,27 @@ class FitProcess:
         self._process.kill()
 
 
-def _receive(pipe: Connection, seconds: float | None) -> bytes | None:
+def _receive(pipe: Connection, seconds: float) -> bytes | None:
     """Return the next message; None if none arrives within ``seconds``.
 
     Waits are counted and not the time by the clock, which goes on while this process is stopped.
     """
-    left = float("inf") if seconds is None else seconds
-    while not pipe.poll(min(left, POLL_SECONDS)):
-        left -= POLL_SECONDS
-        if left <= 0:
+    while not pipe.poll(max(0.0, min(seconds, POLL_SECONDS))):
+        seconds -= POLL_SECONDS
+        if seconds <= 0:
             return None
     return pipe.recv_bytes()
 
 
-def _started() -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start the process; return it and this end of the pipe to it.
+def _started(handles: list[int]) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Start the process, which gets open files; return it and this end of the pipe to it.
 
     `multiprocessing.Process` is not used, for two reasons: workers that are daemons must not
     start one, and it could import the user's script again.
     """
     ours, theirs = Pipe()
     handle = theirs.fileno()
-    options: dict[str, Any] = {"pass_fds": [handle]}
+    options: dict[str, Any] = {"pass_fds": [handle, *handles]}
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
         info = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
@@ -178,8 +213,11 @@ def _started() -> tuple[subprocess.Popen[bytes], Connection]:
     return process, ours
 
 
-def _sent(array: Any) -> Any:
-    """Return an array as it is sent: if it is mapped from a file, a function that maps it."""
+def _sent(array: Any, files: ExitStack, handles: list[int]) -> Any:
+    """Return an array as it is sent: if it is large or mapped from a file, a function to map it.
+
+    A large one is written to an open file without a name, which is gone with its processes.
+    """
     # On Windows, a file that is mapped cannot be removed. The bytes are copied instead.
     if sys.platform == "win32" or not isinstance(array, np.ndarray):
         return array
@@ -187,10 +225,20 @@ def _sent(array: Any) -> Any:
     while isinstance(base.base, np.ndarray):
         base = base.base
     if not isinstance(base, np.memmap) or base.filename is None or not array.flags.c_contiguous:
-        return array
+        if array.nbytes <= MAPPED_BYTES:
+            return array
+        file: IO[bytes] = files.enter_context(TemporaryFile())  # noqa: SIM115 - closed by `files`
+        file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        handles.append(file.fileno())
+        return partial(_mapped, file.fileno(), array.nbytes)
     start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     shape = (array.nbytes,)
     return partial(np.memmap, os.fspath(base.filename), np.uint8, "r", base.offset + start, shape)
+
+
+def _mapped(handle: int, n_bytes: int) -> np.ndarray:
+    return np.frombuffer(mmap.mmap(handle, n_bytes, access=mmap.ACCESS_READ), np.uint8)
 
 
 @dataclass
@@ -211,6 +259,14 @@ class FitProcesses:
                     return process
             self.processes.append(FitProcess(token, arrays))
             return self.processes[-1]
+
+    def prepare(self, token: str, arrays: Sequence[object]) -> None:
+        """Start a process for a later pull."""
+        self.put_back(self.take(token, arrays))
+
+    def has(self, token: str) -> bool:
+        """Return whether there is a process that has a task."""
+        return any(one.token == token and one.is_running for one in self.processes)
 
     def put_back(self, process: FitProcess) -> None:
         """Keep a process for the next pull if its search has not ended."""
@@ -243,19 +299,30 @@ def guarded_chunk(limits: PullLimits, chunk: Chunk, token: str, *arrays: object)
 def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -> Done:
     """Evaluate a chunk of one job in a process that may be killed.
 
-    A pull that exceeds its time limit is killed and counts as failed. A pull whose process died
-    is retried: the system may have killed the process because another one used too much memory.
-    After `MAX_DEATHS` deaths, the pull counts as failed.
+    A pull that exceeds its time limit is killed and counts as failed.
+    """
+    started, clock = time.time(), time.perf_counter()
+    try:
+        return _evaluated(limits, chunk, token, arrays)
+    except (TimeoutError, ChildProcessError) as error:
+        (job,), candidates = pickle.loads(memoryview(chunk))
+        task = replace(unpack(token, arrays)[0], candidates=candidates)
+        return [_ended(task, job, error, started, time.perf_counter() - clock)]
+
+
+def _evaluated(limits: PullLimits, chunk: Chunk, token: str, arrays: Sequence[object]) -> Done:
+    """Return the results of the process of a fit; raise the error that ended it.
+
+    A pull whose process died is retried if it was killed, perhaps because another one used too
+    much memory. After `MAX_DEATHS` deaths, or one by a signal such as SIGSEGV, the pull counts as
+    failed.
     """
     request = pickle.dumps((chunk, limits))
     n_deaths = n_starts = 0
     while True:
         process = PROCESSES.take(token, arrays)
-        started, clock = time.time(), time.perf_counter()
         try:
-            return process.run(request, limits.seconds)
-        except TimeoutError as late:
-            error: Exception = late
+            return process.run(request, limits)
         except EndedError as ended:
             if token in PROCESSES.closed:
                 raise RuntimeError("The search that this pull is part of has ended.") from None
@@ -267,26 +334,90 @@ def guarded_job(limits: PullLimits, chunk: Chunk, token: str, *arrays: object) -
                     f"({_exit_text(ended.exit_code)}); see its output on stderr. Often a module "
                     "of the estimator cannot be imported, or the system is out of memory."
                 ) from None
-            if n_deaths < MAX_DEATHS:
+            if n_deaths < MAX_DEATHS and (ended.exit_code in KILLED or not ended.has_begun):
                 continue
-            error = ChildProcessError(
-                f"The fit ended the process in which it ran, {MAX_DEATHS} times in a row "
-                f"({_exit_text(ended.exit_code)}), perhaps because memory ran out."
-            )
+            why = f"The fit ended the process in which it ran ({_exit_text(ended.exit_code)})"
+            if ended.exit_code in KILLED:
+                why += f", {MAX_DEATHS} times in a row, perhaps because memory ran out"
+            raise ChildProcessError(f"{why}.") from None
         finally:
             PROCESSES.put_back(process)
-        break
-    (job,), candidates = pickle.loads(memoryview(chunk))
-    task = replace(unpack(token, arrays)[0], candidates=candidates)
+
+
+def _ended(
+    task: EvaluationTask, job: Job, error: Exception, started: float, seconds: float
+) -> Result | Exception:
+    """Return the result of a fit that was ended, or its error, if errors are raised."""
     if task.error_score == "raise":
         arm, level, repetition = job.pull
         where = (
             f"n_resources={task.resource.to_amount(level)}, split {task.splits.number(repetition)}"
         )
-        error.add_note(f"The fit was that of candidate {arm} at {where}: {candidates[arm]}.")
-        return [error]
-    text, seconds = f"{type(error).__name__}: {error}\n", time.perf_counter() - clock
-    return [failed_result(task, job._replace(model=None), text, started, seconds)]
+        error.add_note(f"The fit was that of candidate {arm} at {where}: {task.candidates[arm]}.")
+        return error
+    text = f"{type(error).__name__}: {error}\n"
+    return failed_result(task, job._replace(model=None), text, started, seconds)
+
+
+def abandoned(task: EvaluationTask, job: Job, began: float) -> Result:
+    """Return the result of a fit that was abandoned at the deadline."""
+    job = job._replace(model=None)
+    return failed_result(task, job, NO_TIME, began, time.time() - began)
+
+
+@dataclass
+class Guard:
+    """Evaluates jobs in this process, or in one that may be ended if they may not end in time.
+
+    Parameters
+    ----------
+    task : EvaluationTask
+        The task.
+    token : str
+        Identifier of the task.
+    limits_of : callable
+        Returns the limits of a job; None if it needs no guard.
+    """
+
+    task: EvaluationTask
+    token: str = field(default_factory=lambda: uuid4().hex)
+    limits_of: Callable[[Job], PullLimits | None] = lambda job: None
+    _arrays: list[np.ndarray] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def evaluate(self, job: Job) -> Result:
+        """Return the result of a job."""
+        if (limits := self.limits_of(job)) is None:
+            return evaluate(self.task, job)
+        started, clock = time.time(), time.perf_counter()
+        has_time = limits.ends - time.monotonic() > START_SECONDS
+        if not has_time and not PROCESSES.has(self.token):
+            return failed_result(self.task, job, NO_TIME, started, 0.0)
+        try:
+            (result,) = self._evaluated(limits, job)
+        except AbandonedFit as error:
+            result = failed_result(self.task, job, NO_TIME, started, error.seconds)
+        except (TimeoutError, ChildProcessError) as error:
+            result = _ended(self.task, job, error, started, time.perf_counter() - clock)
+        if isinstance(result, Exception):
+            raise result
+        if isinstance(result.model, bytes):
+            return result._replace(model=pickle.loads(result.model))
+        return result
+
+    def _evaluated(self, limits: PullLimits, job: Job) -> Done:
+        with self._lock:  # jobs in several threads
+            self._arrays = self._arrays or packed(self.task)
+        try:
+            return _evaluated(limits, packed_chunk(self.task, [job]), self.token, self._arrays)
+        except AbandonedFit:
+            if limits.ends - time.monotonic() > START_SECONDS:
+                PROCESSES.prepare(self.token, self._arrays)
+            raise
+
+    def close(self) -> None:
+        """Kill the process."""
+        PROCESSES.close(self.token)
 
 
 def _exit_text(exit_code: int) -> str:

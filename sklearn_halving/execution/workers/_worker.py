@@ -154,10 +154,12 @@ Done = list[Result | Exception]
 """The results of a chunk; an exception, which ends it early, comes last."""
 
 
-def evaluate_jobs(task: EvaluationTask, jobs: list[Job]) -> Done:
+def evaluate_jobs(
+    task: EvaluationTask, evaluate_job: Callable[[Job], Result], jobs: list[Job]
+) -> Done:
     """Evaluate jobs in a thread of the calling process, up to the first exception."""
     with config_context(**task.config), fit_threads(task.n_threads):
-        return _evaluated(jobs, partial(evaluate, task))
+        return _evaluated(jobs, evaluate_job)
 
 
 def evaluate_chunk(chunk: Chunk, token: str, *arrays: object) -> Done:

@@ -106,6 +106,8 @@ class TimeCosts:
     """Seconds of the budget that are left."""
     budget: float = inf
     again: float = 0.0
+    total: float = 0.0
+    """Time of all pulls."""
     of_arm: dict[int, Mean] = field(default_factory=dict)
     """Time of a full pull of each arm."""
     first: dict[int, float] = field(default_factory=dict)
@@ -128,6 +130,7 @@ class TimeCosts:
 
     def learn(self, pull: Pull, seconds: float) -> None:
         """Take in the time of a pull, of this race or of an earlier one."""
+        self.total += seconds
         if pull.level < self.top:
             self.screening[pull.arm] = seconds
             self.of_screening.add(seconds)
@@ -154,11 +157,6 @@ class TimeCosts:
     def size(self) -> float:
         """The budget in full pulls, of all workers; 0 before the first."""
         return 0.0 if self.price is None else self.budget * self.n_workers / self.price
-
-    @property
-    def total(self) -> float:
-        """Time of all pulls."""
-        return self.of_screening.total + self.of_new.total + self.again
 
     @property
     def price(self) -> float | None:

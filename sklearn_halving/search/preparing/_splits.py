@@ -141,6 +141,11 @@ class SearchSplits:
         """Size of a test set divided by the number of all other rows."""
         return self.n_test / max(1, self.n_rows - self.n_test)
 
+    @property
+    def refit_cost(self) -> float:
+        """Time of the refit on all rows, in full fits on the first split."""
+        return self.n_rows / len(self.folds.fold(0).train)
+
 
 Pairs = Sequence[tuple[Rows, Rows]]
 """Train and test rows of splits."""

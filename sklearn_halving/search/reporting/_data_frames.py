@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 
 def make_history(record: Record) -> pd.DataFrame:
-    """Return the table ``history_``: one row for each pull, in the order of their returns."""
+    """Return the table ``history_``: one row for each pull, in the order of their returns.
+
+    Those that were abandoned come last.
+    """
     import pandas as pd  # slow to import, and `fit` does not need it
 
-    table = pd.DataFrame([_row(record, outcome) for outcome in record.outcomes])
+    outcomes = [*record.outcomes, *record.abandoned]
+    table = pd.DataFrame([_row(record, outcome) for outcome in outcomes])
     table[["started", "ended"]] -= table["started"].min()
     return table
 
@@ -48,7 +52,7 @@ def _row(record: Record, outcome: Outcome) -> dict[str, object]:
         "continued_from": resource.to_amount(outcome.previous_level),
         "n_train": outcome.n_train,
         "n_test": outcome.n_test,
-        "failed": error is not None,
+        "failed": error is not None and outcome.kind != "abandoned",
         "outcome": outcome.kind,
         "error": error,
     }

@@ -41,6 +41,8 @@ class Record:
     ----------
     outcomes : list[Outcome]
         The outcomes in the order in which the pulls returned.
+    abandoned : list[Outcome]
+        The fits that were given up because of the time budget.
     stages : dict[Pull, int]
         The stage of each pull; empty if there are no stages.
     numbers : dict[int, int]
@@ -63,10 +65,13 @@ class Record:
         Number of outcomes of earlier calls, which come first.
     overlap : float
         Size of a test set divided by the size of a training set.
+    n_workers : int
+        Number of workers.
     """
 
     plan: SearchPlan
     outcomes: list[Outcome]
+    abandoned: list[Outcome]
     stages: dict[Pull, int]
     resource: Resource
     numbers: dict[int, int]
@@ -79,6 +84,17 @@ class Record:
     limit: float
     n_known: int
     overlap: float
+    n_workers: int
+
+    @property
+    def seconds_in_no_fit(self) -> float:
+        """Time of a worker in which there was no fit: for proposals, or until it had started.
+
+        Fits that were abandoned do not count.
+        """
+        made = self.outcomes[self.n_known :]
+        fits = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
+        return self.seconds - fits / self.n_workers
 
     @property
     def max_level(self) -> int:
@@ -131,10 +147,12 @@ class Results(Record):
 def make_record(run: Run, estimator: Estimator) -> Record:
     """Return the record of a run, finished or not."""
     task, setup = run.task, run.setup
-    repetitions = {outcome.pull.repetition for outcome in run.outcomes}
+    every = [*run.outcomes, *run.log.abandoned]
+    repetitions = {outcome.pull.repetition for outcome in every}
     return Record(
         run.plan,
         run.log.in_order_of_return(),
+        run.log.abandoned,
         run.log.stages,
         task.resource,
         numbers={number: task.splits.number(number) for number in repetitions},
@@ -147,6 +165,7 @@ def make_record(run: Run, estimator: Estimator) -> Record:
         limit=run.deadline - run.began,
         n_known=len(run.log.places),
         overlap=overlap_of(run.outcomes, setup.splits.n_rows),
+        n_workers=run.n_workers,
     )
 
 

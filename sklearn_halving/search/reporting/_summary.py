@@ -48,8 +48,8 @@ AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
 ENOUGH_TO_COMPARE = 3
 """Least number of common splits of the estimator as it is and the winner, if there are more."""
-ENOUGH_TO_CORRELATE = 8
-"""Least number of candidates for the correlation of two splits."""
+CONTRADICTION = 2.5
+"""Two splits contradict each other if their correlation is this number of errors below 0."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 FIGURES = ("candidate", "score", "standard_error", "n_fits", "n_resources", "params")
@@ -162,6 +162,8 @@ class Summarizer:
             seconds=seconds,
             refit_seconds=refit_time,
             seconds_over_budget=max(0.0, seconds - results.limit),
+            n_abandoned_fits=len(results.abandoned),
+            seconds_in_no_fit=results.seconds_in_no_fit,
         )
 
     def _ended(self) -> Ended:
@@ -235,15 +237,18 @@ class Summarizer:
         )
 
     def _splits(self) -> Splits:
-        """Return how well the splits agree on the order of the candidates."""
+        """Return the rank correlation of two splits, if they clearly contradict each other."""
         import pandas as pd
 
-        results = self.results
-        scores = pd.DataFrame(split_scores(results.cv_results, f"test_{results.metric}"))
-        full = scores[results.rows.level == results.rows.level.max()]
-        pairs = full.corr("spearman", min_periods=ENOUGH_TO_CORRELATE).to_numpy()
-        known = pairs[np.triu(~np.isnan(pairs), 1)]
-        return Splits(float(known.mean()) if len(known) else None)
+        rows, metric = self.results.rows, self.results.metric
+        scores = pd.DataFrame(split_scores(self.results.cv_results, f"test_{metric}"))
+        scores = scores[rows.level == rows.level.max()]
+        known = scores.notna().to_numpy(dtype=float)
+        correlation = scores.corr("spearman").fillna(0.0).to_numpy()
+        # The correlation of n independent pairs has a standard deviation of 1 / sqrt(n - 1).
+        errors = correlation * np.sqrt(np.maximum(known.T @ known - 1, 0))
+        worst = np.unravel_index(errors.argmin(), errors.shape)
+        return Splits(float(correlation[worst]) if errors[worst] < -CONTRADICTION else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores

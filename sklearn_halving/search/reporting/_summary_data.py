@@ -30,8 +30,8 @@ N_LINES, N_LEADERS = 12, 5
 """Maximum numbers of lines and of candidates, if the parameters fit beside the scores."""
 N_LEADERS_BELOW = 3
 """Maximum number of candidates if parameters continue below, which takes a line for each."""
-LEAST_AGREEMENT = 0.2
-"""Splits with a smaller rank correlation are said to order the candidates differently."""
+OTHER = 0.1
+"""Time in which there was no fit is shown if it is a larger part of all."""
 SLACK = 1.0
 """Overruns of the time budget below this number of seconds are not shown."""
 
@@ -67,6 +67,8 @@ class Spent:
     seconds: float
     refit_seconds: float | None
     seconds_over_budget: float
+    n_abandoned_fits: int
+    seconds_in_no_fit: float
 
     def __str__(self) -> str:
         parts = [f"{self.n_full_fits:,} full"] if self.n_full_fits < self.n_fits else []
@@ -77,6 +79,10 @@ class Spent:
         text += f"; {seconds_text(self.seconds)}"
         if self.refit_seconds is not None:
             text += f", refit {seconds_text(self.refit_seconds)}"
+        if self.n_abandoned_fits:
+            text += f", {counted(self.n_abandoned_fits, 'fit')} took too long"
+        if self.seconds_in_no_fit > max(SLACK, OTHER * self.seconds):
+            text += f", {seconds_text(self.seconds_in_no_fit)} in no fit"
         if self.seconds_over_budget > SLACK:
             text += f", {seconds_text(self.seconds_over_budget)} over the time budget"
         return text
@@ -124,17 +130,17 @@ class Gained:
 
 @dataclass(frozen=True)
 class Splits:
-    """The mean rank correlation of the candidates' scores on two splits; None if not known."""
+    """The rank correlation of the two splits that contradict each other; None if none do."""
 
     rank_correlation: float | None
 
     def __str__(self) -> str:
-        if self.rank_correlation is None or self.rank_correlation > LEAST_AGREEMENT:
+        if self.rank_correlation is None:
             return ""
-        text = (
-            f"they order the candidates differently (rank correlation {self.rank_correlation:.2f})"
+        return (
+            "two of them order the candidates in opposite ways (rank correlation "
+            f"{self.rank_correlation:.2f}); are the rows sorted?"
         )
-        return f"{text}; are the rows sorted?"
 
 
 @dataclass(frozen=True)

@@ -185,10 +185,8 @@ def no_score_message(*, has_rungs: bool) -> str:
     return f"No candidate can be chosen, because none has a score{where}."
 
 
-def no_fit_message(policy: Policy, budget: str) -> str:
+def no_fit_message(policy: Policy) -> str:
     """Return why a search ended before its first fit."""
-    if budget:
-        return f"{budget} ended before the first fit. Use a larger time_budget."
     return f"{policy!r} ended before the first fit. Use another policy."
 
 

@@ -15,6 +15,7 @@ from joblib.externals.loky import reusable_executor
 from doubles import Faulty, Known, fails_for_negative_quality, make_task
 from execution.running import QUALITIES, check_faults, outcomes_of
 from scripts import run_script
+from sklearn_halving._unstable_joblib import LostWorkerError
 from sklearn_halving.execution._types import NO_LIMITS, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _executors, _limits
 from sklearn_halving.execution.workers._executors import open_executor
@@ -35,6 +36,26 @@ def test_what_kills_its_worker_fails_alone(backend: str) -> None:
     with parallel_config(backend):
         found = check_faults({8.0: "kill"}, {8.0: "signal 9, SIGKILL"})
     assert f"{_limits.MAX_DEATHS} times" in str(found[7].error)
+
+
+@on_linux
+def test_a_crash_is_repeated_once_and_loses_the_workers_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The loss of a pool takes seconds, and so does the start of a process for a fit."""
+    losses = []
+    recover = _executors.JoblibExecutor._recover
+
+    def counted(self: _executors.JoblibExecutor, loss: LostWorkerError) -> list[Result]:
+        losses.append(loss)
+        return recover(self, loss)
+
+    monkeypatch.setattr(_executors.JoblibExecutor, "_recover", counted)
+    crashing = dict.fromkeys(QUALITIES[4:7], "crash")
+    with parallel_config("loky"):
+        found = check_faults(crashing, dict.fromkeys(crashing, "(signal 11, SIGSEGV)."))
+    assert len(losses) == 1
+    assert {outcome.kind for outcome in found.values()} == {"ok", "lost"}
 
 
 def kill_a_worker() -> bool:

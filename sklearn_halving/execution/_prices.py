@@ -1,0 +1,153 @@
+"""What fits took, and what others may take: some need a process that can be ended."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from statistics import median
+from threading import Lock
+
+from sklearn_halving._typing import Params
+from sklearn_halving.execution._types import Outcome
+from sklearn_halving.policies._types import Pull
+from sklearn_halving.resources._resource import number_of
+from sklearn_halving.resources._resources import is_number_of_rounds
+
+FAR_APART = 4.0
+"""Prices are far apart if the largest is this many times the median."""
+GROWTH = 3.0
+"""The time of a fit grows at most with this power of its resource."""
+N_WARM = 3
+"""The first fit of a process may take longer. It is left out if so many others are known."""
+N_LATEST = 100
+"""Number of arms whose times are compared, the latest ones."""
+
+
+@dataclass
+class Prices:
+    """The times of fits.
+
+    Parameters
+    ----------
+    given : dict
+        The parameters of the estimator as it is.
+    top : int
+        The level of a full fit.
+    """
+
+    given: Params
+    top: int
+    dearest: float = field(default=0.0, init=False)
+    """The longest time of a full fit, in proportion to that of a small one."""
+    _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    """The longest time of a fit, by level and arm."""
+    _sizes: dict[int, Sizes] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)  # fits may start in threads
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing is known, and a fit may take any time."""
+        return not self._sizes and is_unlimited(self.given)
+
+    def record(self, outcome: Outcome, params: Params) -> None:
+        """Take in the time of a fit, which may have been abandoned before it was complete."""
+        arm, level, _ = outcome.pull
+        seconds = outcome.fit_seconds + outcome.score_seconds
+        if outcome.kind != "abandoned":
+            self.dearest = max(self.dearest, seconds * (self.top / level))
+        elif seconds == 0:  # not even begun
+            return
+        with self._lock:
+            self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
+            self._sizes[arm] = self._sizes_of(params)
+
+    def of_full(self, arm: int) -> float:
+        """Return the time of a full fit of an arm, in proportion to its largest one."""
+        levels = [level for level, arms in self._seconds.items() if arm in arms]
+        if not levels:
+            return self.dearest
+        level = max(levels)
+        return self._seconds[level][arm] * self._growth(level, self.top, 1.0)
+
+    def longest(self, pull: Pull, params: Params) -> float:
+        """Return the time that a fit may take.
+
+        If nothing is known, it is 0 for a fit that is limited by the estimator, and else infinite.
+        """
+        with self._lock:
+            return self._longest(pull, self._sizes_of(params))
+
+    def _longest(self, pull: Pull, own: Sizes) -> float:
+        arm, level, _ = pull
+        known = self._seconds.get(level, {})
+        below = [k for k, arms in self._seconds.items() if arm in arms and k < level]
+        if not self._sizes:
+            return inf if own.is_unlimited else 0.0
+        if arm in known:
+            return known[arm]
+        if below:
+            return self._seconds[max(below)][arm] * self._growth(max(below), level)
+        factor = 1.0
+        if not known:  # a smaller fit takes no longer
+            nearest = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
+            known, factor = self._seconds[nearest], self._growth(nearest, level)
+        latest = [*islice(reversed(known.items()), N_LATEST)]
+        near = factor * min(s * own.ratio(self._sizes[a]) for a, s in latest)
+        prices = [s for _, s in latest]
+        prices = prices[:-1] if len(prices) > N_WARM else prices
+        if max(prices) <= FAR_APART * median(prices):
+            return near
+        return FAR_APART * (near if own.is_unlimited else factor * max(prices))
+
+    def _growth(self, low: int, level: int, power: float = GROWTH) -> float:
+        """Return how many times as long a fit with more of the resource takes, at most."""
+        if low >= level:
+            return 1.0
+        both = self._seconds[low].keys() & self._seconds.get(level, {}).keys()
+        ratios = [self._seconds[level][a] / max(self._seconds[low][a], 1e-9) for a in both]
+        return max(ratios, default=(level / low) ** power)
+
+    def _sizes_of(self, params: Params) -> Sizes:
+        """Return the parameters of a candidate that may change the time of a fit."""
+        own = dict(params)
+        for name, value in params.items():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                own |= {f"{name}__{part}": v for part, v in value.get_params().items()}
+        if is_unlimited(self.given | own):
+            return Sizes(own, is_unlimited=True)
+        return Sizes({name: v for name, v in own.items() if is_number_of_rounds(name)})
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The parameters of a candidate that may change the time of a fit.
+
+    These are all, if the fit goes on until it converges, as that of a support vector machine, and
+    else the number of rounds of an ensemble.
+    """
+
+    params: Params
+    is_unlimited: bool = False
+
+    def ratio(self, other: Sizes) -> float:
+        """Return how many times as long a fit may take as another.
+
+        It is at most in proportion to a number. With another text as a value, nothing is known of
+        a fit that is not limited.
+        """
+        largest = 1.0
+        for name, value in self.params.items():
+            known = other.params.get(name)
+            a, b = number_of(value), number_of(known)
+            if a and b:
+                largest = max(largest, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
+            elif isinstance(value, str) and isinstance(known, str) and value != known:
+                return inf
+        return largest
+
+
+def is_unlimited(params: Params) -> bool:
+    """Return whether a parameter says that the iterations of a fit are not limited."""
+    return any(name.endswith("max_iter") and value == -1 for name, value in params.items())
