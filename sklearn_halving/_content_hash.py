@@ -7,10 +7,12 @@ import math
 import random
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dis import get_instructions
 from hashlib import blake2b
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from sysconfig import get_paths
 from typing import Any, NamedTuple
@@ -43,6 +45,10 @@ OF_PYTHON = frozenset(
 """What Python itself writes into a class."""
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
+PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
+PLAIN_BASES = (str, bytes, int, float, complex, list, tuple, Mapping, Set, np.ndarray)
+MAX_MODULES = 5
+"""How far modules are followed that name each other."""
 FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
 FUNCTIONS += (staticmethod, classmethod, property)
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
@@ -66,6 +72,8 @@ _hashed: list[tuple[tuple[object, ...], bool, str]] = []
 _n_running = 0
 _at_first: dict[str, str] = {}
 """Digests of own code, and those that they had before the code itself has changed them."""
+_first_parts: dict[str, dict[str, str]] = {}
+"""The parts of own code as they were first, by its digest."""
 
 
 @contextmanager
@@ -199,6 +207,7 @@ class _Hasher:
         """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
             self._tag(type(value).__name__, _plain_bytes(value))
+            self._add_own_part(value)
         elif id(value) in self._parents:
             self._tag("inside itself", str(self._parents.index(id(value))).encode())
         else:
@@ -208,17 +217,25 @@ class _Hasher:
             is_list = isinstance(value, list | tuple | set | frozenset)
             self._is_kept = is_kept or not (is_list or is_cloned(value))
             self._add_compound(value)
+            self._add_own_part(value)
             self._parents, self._is_kept = parents, is_kept
 
     def _tag(self, kind: str, content: bytes = b"") -> None:
         self._hash.update(b"%s:%d:" % (kind.encode(), len(content)))
         self._hash.update(content)
 
+    def _add_own_part(self, value: object) -> None:
+        """Add what an own subclass of a plain type has besides its value."""
+        kind = type(value)
+        if kind not in PLAIN and isinstance(value, PLAIN_BASES) and self._find(kind):
+            self.add(getattr(value, "__dict__", None))
+
     def _add_compound(self, value: Any) -> None:
         if isinstance(value, list | tuple):
             self._add_sequence(value)
         elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - much faster
             self.add_unordered("dict", map(self.digest_of, value.items()))
+            self.add(getattr(value, "default_factory", None))
         elif isinstance(value, set | frozenset):
             self.add_unordered("set", map(self.digest_of, value))
         elif isinstance(value, np.ma.MaskedArray):
@@ -234,9 +251,7 @@ class _Hasher:
             self._add_frame(value)
         elif _is_of("pandas", "Series", value) or _is_of("pandas", "Index", value):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
-            if hasattr(value.dtype, "categories"):  # ordered, and the dtype's text is truncated
-                self._add_all([value.dtype.categories])
-            self._add_array(np.asarray(value))
+            self._add_all([value.dtype, np.asarray(value)])
         else:
             self._add_object(value)
 
@@ -294,8 +309,7 @@ class _Hasher:
         self._find(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
-            if isinstance(value, type):
-                self._find(value)
+            self._find(value)
         elif isinstance(value, FUNCTIONS):
             self._add_function(value)
         elif isinstance(value, Parameterized):
@@ -305,6 +319,7 @@ class _Hasher:
         elif hasattr(value, "__array__"):  # data frames and tensors of other libraries
             columns = getattr(value, "schema", None) or getattr(value, "columns", "")
             self._tag("columns", str(columns).encode())
+            self.add(getattr(value, "dtype", None))
             try:
                 self._add_array(np.asarray(value))
             except Exception:  # noqa: BLE001 - on a GPU, for example
@@ -314,9 +329,12 @@ class _Hasher:
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
 
-    def _find(self, thing: type | types.FunctionType) -> None:
-        if self._queue is not None and _is_own(thing):
+    def _find(self, thing: type | types.FunctionType | types.ModuleType) -> bool:
+        """Read own code later. Return whether it is own code that counts."""
+        is_found = self._queue is not None and _is_own(thing)
+        if self._queue is not None and is_found:
             self._queue.append(thing)
+        return is_found
 
     def _add_estimator(self, value: Any) -> None:
         known = value.get_params(deep=False)
@@ -359,7 +377,7 @@ class _Hasher:
         is_open = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
         steps: list[object] = [code.co_varnames, counts, is_open, code.co_exceptiontable]
         for step in get_instructions(code):
-            steps += [step.opname, step.argval]
+            steps += [step.opname, step.argval] if step.opname != "NOP" else []
         self.add(steps)
 
 
@@ -409,8 +427,7 @@ def _read(thing: object) -> _Own:
     used: list[object] = []
     digests: set[str] = set()
     parts: dict[str, str] = {}
-    pairs = _globals_read(thing) if isinstance(thing, types.FunctionType) else _attributes(thing)
-    for name, value in pairs:
+    for name, value in list(_contents(thing)):  # Python adds to a class while it is read
         try:
             part = _Hasher(queue=used, is_kept=True).digest_of((name, value))
             digests.add(part)
@@ -419,10 +436,22 @@ def _read(thing: object) -> _Own:
             digests.add(name)
     whole = _Hasher()
     whole.add(digests)
-    own = _Own(thing, _first(whole.digest()), parts, used)
+    digest = _first(whole.digest())
+    own = _Own(thing, digest, _first_parts.setdefault(digest, parts), used)
     if _n_running:
         _running[id(thing)] = own
     return own
+
+
+def _contents(thing: Any) -> Iterator[tuple[str, object]]:
+    """Yield what own code consists of, by its names."""
+    if isinstance(thing, types.FunctionType):
+        yield from _globals_read(thing)
+    elif isinstance(thing, types.ModuleType):
+        own = [n for n, v in vars(thing).items() if not isinstance(v, types.ModuleType)]
+        yield from ((f"{thing.__name__}.{n}", vars(thing)[n]) for n in own if n[:2] != "__")
+    else:
+        yield from _attributes(thing)
 
 
 def _attributes(kind: Any) -> Iterator[tuple[str, object]]:
@@ -439,19 +468,47 @@ def _globals_read(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """Yield a function, and what it reads from its module, and from own modules that it names."""
     yield function.__qualname__, function
     names: set[str] = set()
+    modules: list[str] = []
     codes = [function.__code__]
     while codes:
         code = codes.pop()
         codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
         names.update(code.co_names)
-    known = function.__globals__
+        names.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
+        modules += _modules_imported(code)
+    imported = {name: module for name in modules if (module := _own_module(name))}
+    yield from _named(function.__globals__ | imported, names | imported.keys(), "")
+
+
+def _named(known: dict[str, Any], names: set[str], prefix: str) -> Iterator[tuple[str, object]]:
+    """Yield what has one of the names, also in own modules that have."""
     for name in sorted(names & known.keys()):
         value = known[name]
         if not isinstance(value, types.ModuleType):
-            yield name, value
-        elif _is_own(value):
-            for part in sorted(names & vars(value).keys()):
-                yield f"{name}.{part}", vars(value)[part]
+            yield f"{prefix}{name}", value
+        elif _is_own(value) and prefix.count(".") < MAX_MODULES:
+            yield from _named(vars(value), names, f"{prefix}{name}.")
+
+
+def _modules_imported(code: types.CodeType) -> Iterator[str]:
+    """Yield the names of what a code imports, which may be modules."""
+    package = ""
+    for step in get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            package = step.argval
+            yield package
+        elif step.opname == "IMPORT_FROM":
+            yield f"{package}.{step.argval}"
+
+
+def _own_module(name: str) -> types.ModuleType | None:
+    """Import a module that a function would import, if it is an own one."""
+    try:
+        spec = find_spec(name.partition(".")[0])  # imports nothing
+        is_own = spec is not None and not _is_installed(spec.origin or "")
+        return import_module(name) if is_own else None
+    except Exception:  # noqa: BLE001 - the module may raise anything
+        return None
 
 
 def _state_of(value: object) -> object:
@@ -463,15 +520,23 @@ def _state_of(value: object) -> object:
     try:
         parts: Any = value.__reduce_ex__(2) if registered is None else registered(value)
     except Exception:  # noqa: BLE001 - the class may raise anything
-        return getattr(value, "__dict__", None)
+        slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+        found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        return found | getattr(value, "__dict__", {})
     if isinstance(parts, str):
         return parts
     return [
-        {name: item for name, item in part.items() if name != GENERATOR}
+        {name: item for name, item in part.items() if name not in (GENERATOR, "__doc__")}
         if isinstance(part, dict)
+        else list(part)
+        if isinstance(part, Iterator)
         else part
         for part in parts[1:]  # the first is the function that would make the object
     ]
+
+
+def _slots(kind: type) -> list[str]:
+    return [n for n, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
 
 
 def _is_of(module: str, name: str, value: object) -> bool:

@@ -328,6 +328,90 @@ def test_what_own_code_changes_while_it_runs_counts_as_it_was_first_seen():
     assert content_hash(estimator, with_code=True) != before
 
 
+KINDS = """
+from collections import defaultdict, deque
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+import pandas as pd
+class Level(Enum):
+    LOW = 11
+class Mode(str, Enum):
+    FAST = "fast"
+    def factor(self):
+        return 12
+class Pair(NamedTuple):
+    left: int
+    def both(self):
+        return self.left + 13
+class Costs(dict):
+    def __missing__(self, key):
+        return 14
+class Weight(float):
+    pass
+class Slots:
+    __slots__ = ("value",)
+    def __init__(self, value):
+        self.value = value
+    def __reduce_ex__(self, protocol):
+        raise TypeError
+LAST, OTHERWISE = deque([1, 15]), defaultdict(lambda: 16)
+MODE, PAIR, COSTS, WEIGHT, SLOTS = Mode.FAST, Pair(1), Costs(), Weight(1), Slots(17)
+WEIGHT.unit = 18
+GRADES = pd.Categorical(["a"], categories=["a", "b19"])
+NAMED = 20
+class Scorer:
+    @cached_property
+    def of(self):
+        "Says what it does."
+        return LAST, OTHERWISE, MODE, PAIR, COSTS, WEIGHT, SLOTS, GRADES, globals()["NAMED"]
+    def __call__(self, *args):
+        pass
+        return Level.LOW
+def scorer(*args):
+    return Scorer()(*args)
+"""
+
+
+@pytest.mark.parametrize("number", range(11, 21))
+def test_subclasses_of_plain_types_and_containers_count_with_all_that_they_hold(number):
+    first, changed = scorer_of(KINDS), scorer_of(KINDS.replace(str(number), f"{number}0"))
+    assert content_hash(changed, with_code=True) != content_hash(first, with_code=True)
+
+
+@pytest.mark.parametrize("before", ["Says what it does.", "        pass\n"])
+def test_what_does_nothing_does_not_count(before):
+    first, changed = scorer_of(KINDS), scorer_of(KINDS.replace(before, ""))
+    assert content_hash(changed, with_code=True) == content_hash(first, with_code=True)
+
+
+READERS = [
+    "def scorer(*args):\n    import OWN.part\n    return OWN.part.COST",
+    "def scorer(*args):\n    from OWN import part\n    return part.COST",
+    "def scorer(*args):\n    from OWN.part import cost\n    return cost()",
+    "import OWN.part\ndef scorer(*args):\n    return OWN.part.COST",
+    "import OWN.part\ndef scorer(*args):\n    return getattr(OWN.part, 'COST')",
+    "import OWN.part\nPARTS = [OWN.part]\ndef scorer(*args):\n    return PARTS[0].cost()",
+]
+
+
+@pytest.mark.parametrize("reader", range(len(READERS)))
+def test_what_a_function_reads_from_a_module_of_an_own_package_counts(
+    reader, tmp_path, monkeypatch
+):
+    name = f"own_package_{reader}"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").touch()
+    source = "COST = 1\ndef cost():\n    return COST\ndef unused():\n    return 1\n"
+    (tmp_path / name / "part.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    scorer = scorer_of(READERS[reader].replace("OWN", name))
+    before = content_hash(scorer, with_code=True)
+    assert content_hash(scorer, with_code=True) == before
+    sys.modules[f"{name}.part"].COST = 2
+    assert content_hash(scorer, with_code=True) != before
+
+
 class Holding:
     """A scorer that holds a model and counts its calls."""
 

@@ -108,7 +108,7 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
             continue
         if name := _only_difference(other, now):
             texts = [each.details.get(name, "nothing") for each in (other, now)]
-            is_short = name in {**other.details, **now.details} and "" not in map(_short, texts)
+            is_short = texts[0] != texts[1] and "" not in map(_short, texts)
             values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
             warn_user(
                 "The checkpoint has fits of a search that differs from this one only in "
@@ -125,12 +125,16 @@ def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
     fields = [name for name in now.fields if other.fields.get(name) != now.fields[name]]
     names = other.details.keys() | now.details.keys()
     changed = {name for name in names if other.details.get(name) != now.details.get(name)}
+    if "scoring" not in fields:  # but its scorer has counted its calls, perhaps
+        changed = {name for name in changed if not name.startswith("scoring")}
     # Of a step that is another one, the parameters do not count, and so on.
     above = [f"{name}__" for name in changed]
     changed = {name for name in changed if not name.startswith(tuple(above))}
     if "estimator" in changed:
         changed &= {"estimator", *now.fields}
     code = sorted(name for name in changed if name.startswith(OWN))
+    if code:  # a parameter that is a function, for example
+        changed = {n for n in changed if _short(now.details.get(n, "x"))}
     changed -= set(code)
     changed |= {f"{OWN}{', '.join(name.removeprefix(OWN) for name in code)}"} if code else set()
     has_names = {"estimator", "scoring", "error_score"} if changed else set()

@@ -19,6 +19,8 @@ from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold, ParameterGrid, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from search.common import parametrize_searches, small
 from search.resuming import (
@@ -161,6 +163,37 @@ def test_another_search_in_the_file_is_as_alone_and_one_difference_is_named(
     assert len(texts) == (name != "" and "nothing" not in name), "said once"
     assert not texts or re.search(f"only in {name}", texts[0])
     assert found(small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y)) == first
+
+
+OWN_CODE = """
+def tripled(X):
+    return 3 * X
+class Scorer:
+    n_calls = 0
+    def __call__(self, estimator, X, y):
+        Scorer.n_calls += 1
+        return estimator.score(X, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (("3 * X", "4 * X"), r"your own tripled\. "),
+        (("return estimator.score(X, y)", "return 0.5"), r"your own Scorer\.__call__\. "),
+    ],
+)
+def test_a_change_of_own_code_is_one_difference_without_what_it_counts(change, name, tmp_path):
+    def search(source):
+        own: dict = {"__name__": "users_own"}
+        exec(compile(source, "own.py", "exec"), own)
+        model = make_pipeline(FunctionTransformer(own["tripled"]), Steady())
+        space, options = {"steady__value": [1, 2, 3]}, {"scoring": own["Scorer"]()}
+        return small(HyperbandSearchCV, model, space, checkpoint=tmp_path / "j", **options)
+
+    search(OWN_CODE).fit(X, Y).fit(X, Y)
+    with pytest.warns(UserWarning, match=f"only in {name}"):
+        search(OWN_CODE.replace(*change)).fit(X, Y)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
