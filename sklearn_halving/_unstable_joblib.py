@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -101,6 +101,14 @@ class JoblibSession:
         self._last_submit = -ABORT_SECONDS
 
     def __enter__(self) -> JoblibSession:
+        self._open()
+        # A task of Dask that waits gives up its place, which its own tasks may need.
+        is_apart = self.takes_single_tasks
+        self._waiting = self._backend.retrieval_context() if is_apart else nullcontext()
+        self._waiting.__enter__()
+        return self
+
+    def _open(self) -> None:
         # scikit-learn's Parallel is not used: it warns about tasks that are not created with
         # its `delayed`. The workers set scikit-learn's configuration themselves.
         self._parallel = joblib.Parallel(n_jobs=self._n_jobs)
@@ -115,9 +123,14 @@ class JoblibSession:
             self._parallel._calling = True
             self._backend.start_call()
         self._processes = self._pool_processes()
-        return self
 
     def __exit__(self, *error: object) -> None:
+        try:
+            self._close(*error)
+        finally:
+            self._waiting.__exit__(*error)
+
+    def _close(self, *error: object) -> None:
         try:
             if error[0] is not None and self.takes_single_tasks and not self._is_aborted:
                 self.abort()
@@ -131,8 +144,8 @@ class JoblibSession:
             for process in list(self._backend._workers._processes.values()):
                 process.terminate()
         with suppress(Exception):  # the backend is already broken
-            self.__exit__(type(error), error, None)
-        self.__enter__()
+            self._close(type(error), error, None)
+        self._open()
 
     @property
     def takes_single_tasks(self) -> bool:
@@ -237,8 +250,7 @@ class JoblibSession:
                 raise getattr(handle, "underlying", handle)
             if not self.takes_single_tasks:
                 return handle[0]
-            with self._backend.retrieval_context():
-                (value,) = self._backend.retrieve_result_callback(handle)
+            (value,) = self._backend.retrieve_result_callback(handle)
         except BaseException as error:
             loss = _loss(error) or (error.__context__ and _loss(error.__context__))
             if loss is None:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import pytest
 from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
 from scipy.stats import uniform
+from sklearn.model_selection import cross_validate
 
 from doubles import (
     CountsThreads,
@@ -184,6 +186,25 @@ class TestDask:
 
 IN_THREADS = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
 """There is no limit of memory, because its monitor would let a paused worker go on."""
+
+
+@pytest.mark.slow
+def test_searches_inside_of_tasks_give_up_their_places_while_they_wait() -> None:
+    """Otherwise, a cluster with one place never runs the fits of a search in a task."""
+    from distributed import Client
+
+    scores: list[list[float]] = []
+    expected = cross_validate(search_of(), X, y, cv=2)["test_score"].tolist()
+
+    def run() -> None:
+        with parallel_config("dask"):
+            scores.append(cross_validate(search_of(), X, y, cv=2)["test_score"].tolist())
+
+    with Client(**IN_THREADS, threads_per_worker=1):
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(120)
+        assert scores == [expected]
 
 
 @contextmanager
