@@ -11,8 +11,6 @@ from sklearn_halving.policies._types import Pull
 
 FAR_APART = 4.0
 """Prices are far apart if the largest is this many times the median."""
-LATE = 0.2
-"""The baseline is compared with the leader when this part of a budget of time is left."""
 
 
 @dataclass
@@ -34,8 +32,6 @@ class PullCosts:
     """Cost of a full pull of a new arm."""
     refit_cost = 0.0
     n_workers = 1
-    is_late = False
-    """Always False: the pulls that are kept for the baseline come last."""
     are_prices_far_apart = False
 
     @property
@@ -194,11 +190,6 @@ class TimeCosts:
         if low is not None and share is not None:
             return low / max(share, 1e-3)
         return self.price or 0.0
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it is time to compare the baseline with the leader."""
-        return self.left < LATE * self.budget
 
     def room(self, in_flight: Iterable[Pull], to_refit: float) -> float:
         """Return the time that is left to all workers together."""
