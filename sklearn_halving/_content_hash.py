@@ -11,16 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dis import get_instructions
 from hashlib import blake2b
-from importlib import import_module
-from importlib.util import find_spec
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from sysconfig import get_paths
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 from scipy import sparse
 
+from sklearn_halving._own_code import contents, is_installed, is_own
 from sklearn_halving._typing import Parameterized, Params
 
 DIGEST_BYTES = 16
@@ -34,21 +32,10 @@ OF_NO_MATTER_IN = {
 """Those of the estimators of a package."""
 KEPT_BY_CLONE = frozenset({"_sklearn_output_config", "_metadata_request"})
 """Attributes of an estimator that a clone has, too."""
-STDLIB = get_paths()["stdlib"]
-PACKAGES = {"joblib", "numpy", "pandas", "scipy", "sklearn", "sklearn_halving"}
-"""Never the user's own code, even if it is installed from a checkout."""
-OF_PYTHON = frozenset(
-    {"__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__slotnames__"}
-    | {"__abstractmethods__", "__annotations__", "__static_attributes__", "__weakref__"}
-    | {"_abc_impl"}
-)
-"""What Python itself writes into a class."""
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
 PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
 PLAIN_BASES = (str, bytes, int, float, complex, list, tuple, Mapping, Set, np.ndarray)
-MAX_MODULES = 5
-"""How far modules are followed that name each other."""
 FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
 FUNCTIONS += (staticmethod, classmethod, property)
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
@@ -331,7 +318,7 @@ class _Hasher:
 
     def _find(self, thing: type | types.FunctionType | types.ModuleType) -> bool:
         """Read own code later. Return whether it is own code that counts."""
-        is_found = self._queue is not None and _is_own(thing)
+        is_found = self._queue is not None and is_own(thing)
         if self._queue is not None and is_found:
             self._queue.append(thing)
         return is_found
@@ -367,7 +354,7 @@ class _Hasher:
         cells = [_content_of(cell) for cell in function.__closure__ or ()]
         notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}
         self._add_all([cells, notes, function.__defaults__, function.__kwdefaults__])
-        if not _is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
+        if not is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
             self.add(function.__code__)
             self._find(function)
 
@@ -387,21 +374,6 @@ def is_cloned(value: object) -> bool:
         return False
     clone = getattr(type(value), "__sklearn_clone__", None)
     return clone is None or clone.__module__ == "sklearn.base"
-
-
-def _is_own(thing: type | types.FunctionType | types.ModuleType) -> bool:
-    """Return whether code is the user's own, and not part of an installed package."""
-    module = thing.__name__ if isinstance(thing, types.ModuleType) else str(thing.__module__)
-    package = module.partition(".")[0]
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    if isinstance(thing, types.FunctionType):
-        file = thing.__code__.co_filename
-    return not (package in PACKAGES or package in sys.stdlib_module_names or _is_installed(file))
-
-
-def _is_installed(file: str) -> bool:
-    is_package = "site-packages" in file or "dist-packages" in file
-    return is_package or file.startswith((STDLIB, "<frozen"))
 
 
 def _first(digest: str) -> str:
@@ -427,7 +399,7 @@ def _read(thing: object) -> _Own:
     used: list[object] = []
     digests: set[str] = set()
     parts: dict[str, str] = {}
-    for name, value in list(_contents(thing)):  # Python adds to a class while it is read
+    for name, value in list(contents(thing)):  # Python adds to a class while it is read
         try:
             part = _Hasher(queue=used, is_kept=True).digest_of((name, value))
             digests.add(part)
@@ -441,74 +413,6 @@ def _read(thing: object) -> _Own:
     if _n_running:
         _running[id(thing)] = own
     return own
-
-
-def _contents(thing: Any) -> Iterator[tuple[str, object]]:
-    """Yield what own code consists of, by its names."""
-    if isinstance(thing, types.FunctionType):
-        yield from _globals_read(thing)
-    elif isinstance(thing, types.ModuleType):
-        own = [n for n, v in vars(thing).items() if not isinstance(v, types.ModuleType)]
-        yield from ((f"{thing.__name__}.{n}", vars(thing)[n]) for n in own if n[:2] != "__")
-    else:
-        yield from _attributes(thing)
-
-
-def _attributes(kind: Any) -> Iterator[tuple[str, object]]:
-    """Yield the attributes of a class and of its own base classes."""
-    for base in kind.__mro__:
-        if _is_own(base):
-            yield base.__qualname__, base.__bases__
-            for name, value in vars(base).items():
-                if name not in OF_PYTHON:
-                    yield f"{base.__qualname__}.{name}", value
-
-
-def _globals_read(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    """Yield a function, and what it reads from its module, and from own modules that it names."""
-    yield function.__qualname__, function
-    names: set[str] = set()
-    modules: list[str] = []
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        names.update(code.co_names)
-        names.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
-        modules += _modules_imported(code)
-    imported = {name: module for name in modules if (module := _own_module(name))}
-    yield from _named(function.__globals__ | imported, names | imported.keys(), "")
-
-
-def _named(known: dict[str, Any], names: set[str], prefix: str) -> Iterator[tuple[str, object]]:
-    """Yield what has one of the names, also in own modules that have."""
-    for name in sorted(names & known.keys()):
-        value = known[name]
-        if not isinstance(value, types.ModuleType):
-            yield f"{prefix}{name}", value
-        elif _is_own(value) and prefix.count(".") < MAX_MODULES:
-            yield from _named(vars(value), names, f"{prefix}{name}.")
-
-
-def _modules_imported(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of what a code imports, which may be modules."""
-    package = ""
-    for step in get_instructions(code):
-        if step.opname == "IMPORT_NAME":
-            package = step.argval
-            yield package
-        elif step.opname == "IMPORT_FROM":
-            yield f"{package}.{step.argval}"
-
-
-def _own_module(name: str) -> types.ModuleType | None:
-    """Import a module that a function would import, if it is an own one."""
-    try:
-        spec = find_spec(name.partition(".")[0])  # imports nothing
-        is_own = spec is not None and not _is_installed(spec.origin or "")
-        return import_module(name) if is_own else None
-    except Exception:  # noqa: BLE001 - the module may raise anything
-        return None
 
 
 def _state_of(value: object) -> object:
