@@ -194,11 +194,12 @@ def test_searches_inside_of_tasks_give_up_their_places_while_they_wait() -> None
     from distributed import Client
 
     scores: list[list[float]] = []
-    expected = cross_validate(search_of(), X, y, cv=2)["test_score"].tolist()
+    search = search_of().set_params(max_resources=60)
+    expected = cross_validate(search, X, y, cv=2)["test_score"].tolist()
 
     def run() -> None:
         with parallel_config("dask"):
-            scores.append(cross_validate(search_of(), X, y, cv=2)["test_score"].tolist())
+            scores.append(cross_validate(search, X, y, cv=2)["test_score"].tolist())
 
     with Client(**IN_THREADS, threads_per_worker=1):
         thread = threading.Thread(target=run, daemon=True)
