@@ -70,7 +70,7 @@ def test_a_word_among_numbers_has_a_place_of_its_own() -> None:
     """Such as gamma="scale" of the estimator as it is."""
     tree = DecisionTreeClassifier(max_features="sqrt")
     space = {"max_features": uniform(0.1, 0.9)}
-    search = adaptive_search(space, estimator=tree, scoring="accuracy")
+    search = adaptive_search(space, estimator=tree, scoring="accuracy", n_fits=40)
     axes = ParameterDisplay.from_estimator(search).ax_
     labels = axes.get_xticklabels(minor=True)
     assert [text.get_text() for text in labels] == ["sqrt"]
@@ -90,7 +90,8 @@ def test_a_parameter_with_one_value_is_drawn(value) -> None:
 
 def test_zero_has_a_place_of_its_own_beside_a_logarithmic_scale() -> None:
     """The default of many penalties is 0."""
-    search = adaptive_search({"tail": loguniform(1e-9, 1e-6)}, estimator=Known(tail=0.0))
+    space = {"tail": loguniform(1e-9, 1e-6)}
+    search = adaptive_search(space, estimator=Known(tail=0.0), n_fits=40)
     axes = ParameterDisplay.from_estimator(search).ax_
     assert axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_xticklabels(minor=True)] == ["0"]
