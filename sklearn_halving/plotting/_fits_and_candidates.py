@@ -60,8 +60,8 @@ class HistoryDisplay(Display):
     >>> display = HistoryDisplay.from_estimator(search)
     >>> display.fits[["candidate", "fits", "best"]].tail(2)
         candidate  fits  best
-    23          2    24     3
-    24          3    25     3
+    23          ...    24     ...
+    24          ...    25     ...
     """
 
     fits: pd.DataFrame
@@ -230,9 +230,9 @@ class ConfidenceDisplay(Display):
     ... ).fit(X, y)
     >>> shown = ConfidenceDisplay.from_estimator(search).candidates
     >>> shown[["label", "lower", "score", "upper"]].head(2).round(2)
-      label  lower  score  upper
-    0  7      0.8...  0.8...  0.9...
-    1  ...    0.8...  0.8...  0.9...
+          label  lower  score  upper
+    0  6           0.82   0.87   0.92
+    1  7           0.81   0.86   0.91
     """
 
     candidates: pd.DataFrame

@@ -483,10 +483,10 @@ class VarianceHalvingSearchCV(BaseSearch):
     20
     >>> search.leaderboard()[["rank", "n_fits", "max_depth"]]
        rank  n_fits max_depth
-    0     1       7         ...
-    1     2       ...
-    2     3       4         2
-    3     4       2         1
+    0     1       6         3
+    1     2       5         4
+    2     3       6         2
+    3     4       3         1
     """
 
     _parameter_constraints: ClassVar[dict[str, object]] = (
