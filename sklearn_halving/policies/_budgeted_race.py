@@ -21,10 +21,9 @@ from sklearn_halving.policies.noise._standings import Standings
 
 SCREENED_PER_PROMOTION = 9
 """One of this many screened arms is pulled at the largest level."""
-N_BLIND = 3
-"""Arms are screened until this many have a reward at the largest level."""
-N_KNOWN = 8
-"""A sampler is told the scores of screening until this many arms have one at that level."""
+N_BLIND, N_KNOWN = 3, 8
+"""Arms are screened until this many have a full reward. A sampler is told the scores of screening
+until this many have one."""
 MAX_SCREENING_COST = 0.25
 """A pull at the small level must not cost more than this share of one at the largest level."""
 N_LOOPS, LEAST_LOOP, MOST_LOOP = 30, 2, 50
@@ -35,13 +34,11 @@ PULLS_PER_SPLIT, PULLS_PER_COMPARISON, N_COMPLETE = 4, 20, 10
 """For every four full pulls of the budget, the winner gets a split. For every twenty, the baseline
 gets three, at the start. Ten splits are enough for both."""
 LEAST_PER_LOST = 4
-"""A loop takes at least this many times as long as it takes to make its arms, but not more than
-50 full pulls."""
+"""A loop takes this many times the time to make its arms, up to a quarter of what is left."""
 N_SETTLED = 300
 """After so many arms at the largest level, a time budget may end early, as more gain nothing."""
 N_DOUBTS = 3
-"""If so many arms fail on the split on which arms are compared, and none succeeds, another split
-takes its place."""
+"""If this many arms fail on the comparison split and none succeeds, use another."""
 MAX_FAILED = 30
 """Give up after this many failed arms without a success."""
 
@@ -338,7 +335,9 @@ class RaceGame:
             for row, arm in zip(table, arms, strict=True):
                 row[list(self.full[arm])] = list(self.full[arm].values())
             n_all = self.n_splits - len(self.doubtful)
-            self._standings = Standings.of(np.array(arms, dtype=np.int64), table, n_all)
+            # Until it has all splits from the start, the baseline is an arm as any other.
+            baseline = self.baseline if self._goals()[2] >= n_all else None
+            self._standings = Standings.of(np.array(arms, dtype=np.int64), table, n_all, baseline)
         return self._standings
 
     # The decisions, in the order of their priority.
@@ -383,8 +382,7 @@ class RaceGame:
         """Return a pull of the baseline, which shows early how much the splits differ."""
         if self.baseline not in self.full or self.baseline in self.failed:
             return None
-        n_splits = 3 * (self._size // PULLS_PER_COMPARISON)
-        return self._first_open(self._lacking(self.baseline, n_splits))
+        return self._first_open(self._lacking(self.baseline, self._goals()[2]))
 
     def _due_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if one is due."""
@@ -432,47 +430,43 @@ class RaceGame:
         if (pull := self._first_open(self._closing())) is not None or self._is_settled():
             return pull
         pull = self._confirmation(self.n_splits)
-        return pull or (self._promotion() if self.full else None)
+        pull = pull or (self._promotion() if self.full else None)
+        return pull or self._create(1, self.top)
 
     def _first_open(self, pulls: Iterable[Pull]) -> Pull | None:
         """Return the first pull that is not in flight and can end in time."""
         return next((p for p in pulls if p not in self.in_flight and self._can_end(p)), None)
 
     def _closing(self) -> list[Pull]:
-        """Return what is kept for the end: the splits that the best arms lack.
-
-        They are the best of the arms that the rest of the budget can complete.
-        """
-        standings, price = self.standings, self.costs.price
+        """Return the splits that the best arms lack, of those that the budget can complete."""
+        standings, price, order = self.standings, self.costs.price, self.standings.order
         if price is None:
             return []
-        n_all = min(standings.n_all, N_COMPLETE)
-        n_wanted = int(min(self._size // PULLS_PER_SPLIT, n_all))
-        n_kept = min(self.n_finalists, 1 + int(self._size // (PULLS_PER_SPLIT * max(n_all, 1))))
+        n_arms, n_wanted, _ = self._goals()
         n_left = self.costs.room(self.in_flight, self._to_refit()) / price
-        order = standings.order
-        can_be_complete = n_wanted - standings.n_splits[order] <= max(n_left, 0)
-        best = standings.arms[order[can_be_complete][:n_kept]].tolist()
+        can_win = n_wanted - standings.n_splits[order] <= max(n_left, 0)
+        best = standings.arms[order[can_win][:n_arms]].tolist()
         return [pull for arm in best for pull in self._lacking(arm, n_wanted)]
 
-    @property
-    def _size(self) -> float:
-        """The budget in full pulls, up to a number at which it no longer matters."""
-        return min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)
+    def _goals(self) -> tuple[int, int, int]:
+        """Return how many arms get how many splits by the end, and the baseline at the start."""
+        n_all = min(self.n_splits - len(self.doubtful), N_COMPLETE)
+        size = min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)  # perhaps without end
+        n_arms = 1 + int(size // (PULLS_PER_SPLIT * max(n_all, 1)))
+        n_wanted = int(min(size // PULLS_PER_SPLIT, n_all))
+        return min(self.n_finalists, n_arms), n_wanted, int(3 * (size // PULLS_PER_COMPARISON))
 
-    def _lacking(self, arm: int, n_splits: float) -> list[Pull]:
-        """Return pulls of an arm up to a number of splits."""
+    def _lacking(self, arm: int, n_splits: int) -> list[Pull]:
+        """Return pulls of an arm up to a number of splits, at most `N_COMPLETE`."""
         usable = (split for split in range(self.n_splits) if split not in self.doubtful)
-        n = max(0, int(min(n_splits, N_COMPLETE)) - len(self.full[arm]))
         missing = [split for split in islice(usable, N_COMPLETE) if split not in self.full[arm]]
-        return [Pull(arm, self.top, split) for split in missing[:n]]
+        return [Pull(arm, self.top, s) for s in missing[: max(0, n_splits - len(self.full[arm]))]]
 
     def _missing_split(self) -> Pull | None:
         """Return a pull of the arms that lack splits, if the budget covers all arms on all."""
         if self.n_created < self.n_arms or self.costs.size < self.n_arms * self.n_splits:
             return None
-        arms = sorted(self.full.keys() - self.failed)
-        splits = ((arm, self._next_split(arm)) for arm in arms)
+        splits = ((arm, self._next_split(arm)) for arm in sorted(self.full.keys() - self.failed))
         return self._first_open(Pull(arm, self.top, s) for arm, s in splits if s is not None)
 
     # Loops of new arms.
@@ -495,7 +489,7 @@ class RaceGame:
         if leader == NO_ARM or self.doubtful or self._pool:
             return self.first
         counts = Counter(split for own in self.full.values() for split in own)
-        return min(sorted(self.full[leader]), key=lambda split: counts[split])
+        return min(sorted(self.full[leader]), key=counts.__getitem__)
 
     def _close(self, arm: int) -> None:
         """Note that an arm was screened; the last one of its loop makes promotions due."""
@@ -524,14 +518,18 @@ class RaceGame:
         work = self._room() - self._n_due * price
         if costs.size < SMALL_BUDGET:
             return work
-        share = max(costs.size * price / N_LOOPS, LEAST_PER_LOST * costs.lost(len(self.loops)))
+        lost = min(LEAST_PER_LOST * costs.lost(len(self.loops)), work / 4)
+        share = max(costs.size * price / N_LOOPS, lost)
         loop = max(min(share, MOST_LOOP * price), LEAST_LOOP * price * n_workers)
         return work if work < 1.5 * loop else loop
 
     def _room(self) -> float:
-        """Return what is left, without what is kept for the baseline."""
-        kept = [self.costs.expected(p) for p in self._closing() if p not in self.in_flight]
-        return self.costs.room(self.in_flight, self._to_refit()) - sum(kept)
+        """Return what is left, without what completes the best arms, or new ones, at the end."""
+        kept = sum(self.costs.expected(p) for p in self._closing() if p not in self.in_flight)
+        if self.standings.leader in (NO_ARM, self.baseline):
+            n_arms, n_wanted, _ = self._goals()
+            kept = n_arms * max(0, n_wanted - 1) * (self.costs.price or 0.0)
+        return self.costs.room(self.in_flight, self._to_refit()) - kept
 
     def _ranked(self, screened: Iterable[int]) -> list[int]:
         """Return screened arms, best first."""
@@ -578,8 +576,8 @@ class RaceGame:
         for split in range(self.n_splits):
             doubts = self.doubtful.get(split, set())
             is_new = split not in self.full[arm] and arm not in doubts
-            pull = Pull(arm, self.top, split)
-            if is_new and len(doubts) < N_DOUBTS and pull not in self.in_flight:
+            is_usable = is_new and len(doubts) < N_DOUBTS
+            if is_usable and Pull(arm, self.top, split) not in self.in_flight:
                 return split
         return None
 

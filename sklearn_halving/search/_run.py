@@ -80,7 +80,7 @@ class RunLog(PullLog):
             self._report(error)
 
     def _report(self, error: str) -> None:
-        """Warn if so many fits have failed that the others will, too."""
+        """Warn if the fits that failed suggest that all others will fail."""
         others, n_fits, but = self.failing - self.working, len(self.outcomes), ""
         self.is_said = n_fits >= N_SILENT and len(others) > 1
         if self.working:

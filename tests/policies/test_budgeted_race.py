@@ -389,3 +389,12 @@ def test_finds_better_arms_than_equal_shares():
     uniform = simulate(UniformAllocation(120), arms, n_problems=200).simple_regret
     error = np.hypot(race.standard_error, uniform.standard_error)
     assert race.value < uniform.value - 2 * error
+
+
+def test_an_answer_at_any_time_is_not_the_baseline_only_because_it_has_more_splits():
+    policy = BudgetedRace(100, baseline=0)
+    game = policy.start(Problem(100, max_repetitions=5))
+    for n_told in range(20):
+        [pull] = game.ask(1)
+        game.tell(pull, float(pull.arm > 0) + noise(pull, 0.01))
+        assert game.recommend() > 0 or n_told < 5

@@ -25,10 +25,15 @@ N_DIGITS = 12
 """Means that differ only in later digits are equal."""
 
 
-def has_enough_splits(n_splits: IntArray, n_all: int) -> BoolArray:
-    """Return which arms can be the best: those on all splits, or on half of the most splits."""
-    is_complete = n_splits >= n_all
-    return is_complete if is_complete.any() else 2 * n_splits >= n_splits.max(initial=0)
+def has_enough_splits(n_splits: IntArray, n_all: int, is_baseline: BoolArray) -> BoolArray:
+    """Return which arms can be the best: those on all splits, or on half of the most splits.
+
+    The splits of the baseline say nothing about the others, as it has them from the start.
+    """
+    is_complete, of_others = n_splits >= n_all, n_splits[~is_baseline]
+    if (of_others >= n_all).any():
+        return is_complete
+    return is_baseline | (2 * n_splits >= of_others.max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Standings:
         Variance of the arms.
     n_all : int
         Number of splits of a complete arm.
+    baseline : int or None
+        An arm that has its splits from the start.
     """
 
     arms: IntArray
@@ -59,13 +66,16 @@ class Standings:
     noise: float
     spread: float
     n_all: int
+    baseline: int | None = None
 
     @classmethod
-    def of(cls, arms: IntArray, table: FloatArray, n_all: int) -> Standings:
+    def of(
+        cls, arms: IntArray, table: FloatArray, n_all: int, baseline: int | None = None
+    ) -> Standings:
         """Return the standings after rewards of shape (n_arms, n_splits)."""
         if not len(arms):
             none = np.zeros(0)
-            return cls(arms, arms, none, none, none, 0.0, 0.0, n_all)
+            return cls(arms, arms, none, none, none, 0.0, 0.0, n_all, baseline)
         known, table = ~np.isnan(table), np.clip(table, -LARGEST, LARGEST)
         n_splits = known.sum(axis=1)
         usual = max(abs(np.nanmax(table)), abs(np.nanmedian(table)))
@@ -86,12 +96,12 @@ class Standings:
         mean = centre + weight * (adjusted - centre)
         adjusted[np.abs(adjusted) * 2 * table.shape[1] > LARGEST] *= np.inf  # clipped on a split
         variance = weight * noise / n_splits
-        return cls(arms, n_splits, adjusted, mean, variance, noise, of_arms, n_all)
+        return cls(arms, n_splits, adjusted, mean, variance, noise, of_arms, n_all, baseline)
 
     @property
     def leader(self) -> int:
         """The best arm of those with enough splits."""
-        enough = has_enough_splits(self.n_splits, self.n_all)
+        enough = has_enough_splits(self.n_splits, self.n_all, self.arms == self.baseline)
         return next((int(self.arms[row]) for row in self.order if enough[row]), NO_ARM)
 
     @property
@@ -120,8 +130,9 @@ class Standings:
         may_win = (better >= LEAST_PROBABILITY) & (n_asked < most)
         may_win[first] = False
         if not may_win.any():
-            is_leader = has_enough_splits(np.maximum(self.n_splits, n_asked), self.n_all)[first]
-            return NO_ARM if is_leader else int(self.arms[first])
+            n_splits, is_baseline = np.maximum(self.n_splits, n_asked), self.arms == self.baseline
+            enough = has_enough_splits(n_splits, self.n_all, is_baseline)
+            return NO_ARM if enough[first] else int(self.arms[first])
         rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
         leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most
         return int(self.arms[first if leads else rival])

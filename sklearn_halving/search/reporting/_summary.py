@@ -48,8 +48,9 @@ AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
 ENOUGH_TO_COMPARE = 3
 """Least number of common splits of the estimator as it is and the winner, if there are more."""
-CONTRADICTION = 2.5
-"""Two splits contradict each other if their correlation is this number of errors below 0."""
+CONTRADICTION, OPPOSITE = 2.5, -0.5
+"""Two splits contradict each other if their correlation is this number of errors below 0, and
+smaller than this. Candidates that are confirmed cause a small negative one."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 FIGURES = ("candidate", "score", "standard_error", "n_fits", "n_resources", "params")
@@ -247,8 +248,8 @@ class Summarizer:
         correlation = scores.corr("spearman").fillna(0.0).to_numpy()
         # The correlation of n independent pairs has a standard deviation of 1 / sqrt(n - 1).
         errors = correlation * np.sqrt(np.maximum(known.T @ known - 1, 0))
-        worst = np.unravel_index(errors.argmin(), errors.shape)
-        return Splits(float(correlation[worst]) if errors[worst] < -CONTRADICTION else None)
+        worst = correlation[errors < -CONTRADICTION].min(initial=0.0)
+        return Splits(float(worst) if worst < OPPOSITE else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
