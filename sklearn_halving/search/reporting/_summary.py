@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,9 +49,9 @@ AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
 ENOUGH_TO_COMPARE = 3
 """Least number of common splits of the estimator as it is and the winner, if there are more."""
-CONTRADICTION, OPPOSITE = 2.5, -0.5
-"""Two splits contradict each other if their correlation is this number of errors below 0, and
-smaller than this. Candidates that are confirmed cause a small negative one."""
+CONTRADICTION, OPPOSITE, MOST_COMPARED = 2.5, -0.5, 10
+"""Two of the first ten splits contradict each other if their correlation is this number of errors
+below 0, and smaller than this. Candidates that are confirmed cause a small negative one."""
 ENOUGH_TO_SAY = 8
 """Number of candidates with a full fit from which on it is said what more time would gain."""
 FIGURES = ("candidate", "score", "standard_error", "n_fits", "n_resources", "params")
@@ -244,12 +245,16 @@ class Summarizer:
         rows, metric = self.results.rows, self.results.metric
         scores = pd.DataFrame(split_scores(self.results.cv_results, f"test_{metric}"))
         scores = scores[rows.level == rows.level.max()]
-        known = scores.notna().to_numpy(dtype=float)
-        correlation = scores.corr("spearman").fillna(0.0).to_numpy()
-        # The correlation of n independent pairs has a standard deviation of 1 / sqrt(n - 1).
-        errors = correlation * np.sqrt(np.maximum(known.T @ known - 1, 0))
-        worst = correlation[errors < -CONTRADICTION].min(initial=0.0)
-        return Splits(float(worst) if worst < OPPOSITE else None)
+        worst = 0.0
+        for pair in combinations(scores.columns[:MOST_COMPARED], 2):
+            # Candidates with the same scores are often the same model: they count once.
+            both = scores[[*pair]].dropna().drop_duplicates()
+            # The correlation of n independent pairs has a standard deviation of 1 / sqrt(n - 1).
+            if len(both) > 1 and (both.nunique() > 1).all():
+                correlation = both.corr("spearman").iloc[0, 1]
+                if correlation * np.sqrt(len(both) - 1) < -CONTRADICTION:
+                    worst = min(worst, float(correlation))
+        return Splits(worst if worst < OPPOSITE else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
