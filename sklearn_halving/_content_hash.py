@@ -36,31 +36,43 @@ MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
 PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
 PLAIN_BASES = (str, bytes, int, float, complex, list, tuple, Mapping, Set, np.ndarray)
-FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
-FUNCTIONS += (staticmethod, classmethod, property)
+HOLDERS: tuple[type, ...] = (types.MethodType, staticmethod, classmethod, property)
+HELD = ("__func__", "__self__", "fget", "fset", "fdel")
+"""The attributes by which they hold functions."""
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
+OWN = "your own "
+"""At the start of the names of parts of own code."""
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-class _Own(NamedTuple):
-    """A function or a class of the user's own, its digest, its parts, and what these use."""
+class _Values(NamedTuple):
+    """Values that may use own code."""
 
-    thing: object
+    values: tuple[object, ...]
+    is_kept: bool
+
+
+class _Seen(NamedTuple):
+    """The digest of own code or of values, and their parts by names as digests or short texts."""
+
     digest: str
     parts: dict[str, str]
+
+
+class _Own(NamedTuple):
+    """A function, a class or a module of the user's own, or values, and what they use."""
+
+    thing: object
+    seen: _Seen
     used: list[object]
 
 
 _running: dict[int, _Own] = {}
-"""By id: the own code that a running search has read."""
-_hashed: list[tuple[tuple[object, ...], bool, str]] = []
-"""The values with own code whose digests it has asked for."""
+"""By id: what a running search has read."""
 _n_running = 0
-_at_first: dict[str, str] = {}
-"""Digests of own code, and those that they had before the code itself has changed them."""
-_first_parts: dict[str, dict[str, str]] = {}
-"""The parts of own code as they were first, by its digest."""
+_at_first: dict[str, _Seen] = {}
+"""By its digest: what was seen before own code has changed it."""
 
 
 @contextmanager
@@ -76,14 +88,9 @@ def code_as_first_seen() -> Iterator[None]:
     finally:
         _n_running -= 1
         if not _n_running:
-            former, values = list(_running.values()), list(_hashed)
+            for own in _running.values():
+                _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
             _running.clear()
-            _hashed.clear()
-            for own in former:
-                _at_first.setdefault(_read(own.thing).digest, own.digest)
-            for hashed, is_kept, digest in values:
-                now = content_hash(*hashed, with_code=True, is_kept=is_kept)
-                _at_first.setdefault(now, digest)
 
 
 def content_hash(*values: object, with_code: bool = False, is_kept: bool = False) -> str:
@@ -103,31 +110,31 @@ def content_hash(*values: object, with_code: bool = False, is_kept: bool = False
     is_kept : bool, default=False
         Whether an estimator counts with all of its state, because it is not cloned.
     """
-    queue: list[object] | None = [] if with_code else None
-    hasher = _Hasher(queue=queue, is_kept=is_kept)
+    if with_code:
+        return hash_and_code(*values, is_kept=is_kept)[0]
+    hasher = _Hasher(is_kept=is_kept)
     for value in values:
         hasher.add(value)
-    if not queue:
-        return hasher.digest()
-    hasher.add_unordered("code", {own.digest for own in _own_code(queue)})
-    digest = _first(hasher.digest())
-    if _n_running:
-        _hashed.append((values, is_kept, digest))
-    return digest
+    return hasher.digest()
 
 
-def code_parts(*values: object) -> dict[str, str]:
-    """Return the parts of own code that values use by their names, as digests or short texts."""
-    queue: list[object] = []
-    _Hasher(queue=queue, is_kept=True).add(values)
-    found: dict[str, set[str]] = {}
-    for own in _own_code(queue):
-        for name, text in own.parts.items():
-            found.setdefault(name, set()).add(text)
-    # A property and its setter have the same name.
-    return {
-        n: texts.pop() if len(texts) == 1 else content_hash(texts) for n, texts in found.items()
-    }
+def hash_and_code(*values: object, is_kept: bool = False) -> tuple[str, dict[str, str]]:
+    """Return a digest of values and of the own code that they use, and this code by its names.
+
+    It is described by digests, or short texts.
+    """
+    queue: list[object] = [_Values(values, is_kept)]
+    found: dict[int, _Own] = {}
+    parts: dict[str, set[str]] = {}
+    while queue:
+        thing = queue.pop()
+        if id(thing) not in found:
+            own = found[id(thing)] = _read(thing)
+            queue += own.used
+            for name, text in own.seen.parts.items():
+                parts.setdefault(OWN + name, set()).add(text)
+    digest = content_hash({own.seen.digest for own in found.values()})
+    return digest, {name: ", ".join(sorted(texts)) for name, texts in parts.items()}
 
 
 def short_text(value: object) -> str:
@@ -235,7 +242,9 @@ class _Hasher:
             self._tag("sparse", str((value.format, value.shape)).encode())
             self._add_all([rows.data, rows.indices, rows.indptr])
         elif _is_of("pandas", "DataFrame", value):
-            self._add_frame(value)
+            self._tag("frame", str(value.shape).encode())
+            columns = (value.iloc[:, place] for place in range(value.shape[1]))
+            self._add_all([value.columns, value.index, value.attrs, *columns])
         elif _is_of("pandas", "Series", value) or _is_of("pandas", "Index", value):
             self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
             self._add_all([value.dtype, np.asarray(value)])
@@ -285,20 +294,18 @@ class _Hasher:
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
             self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
-    def _add_frame(self, frame: Any) -> None:
-        self._tag("frame", str(frame.shape).encode())
-        self._add_all([frame.columns, frame.index])
-        for place in range(frame.shape[1]):
-            self.add(frame.iloc[:, place])
-
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
         self._find(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
             self._find(value)
-        elif isinstance(value, FUNCTIONS):
+        elif isinstance(value, types.FunctionType):
             self._add_function(value)
+        elif isinstance(value, types.CodeType):
+            self._add_code(value)
+        elif isinstance(value, HOLDERS):
+            self._add_all(getattr(value, name, None) for name in HELD)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
         elif value is np.random.mtrand._rand or value is random._inst:
@@ -311,8 +318,9 @@ class _Hasher:
                 self._add_array(np.asarray(value))
             except Exception:  # noqa: BLE001 - on a GPU, for example
                 self.add(_state_of(value))
-        elif not isinstance(value, CACHES):
-            self.add(_state_of(value))
+        else:
+            if not isinstance(value, CACHES) and type(value).__module__ != "joblib.memory":
+                self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
 
@@ -336,20 +344,7 @@ class _Hasher:
             is_dict = isinstance(part, dict)
             self.add({n: v for n, v in part.items() if n not in ignored} if is_dict else part)
 
-    def _add_function(self, value: Any) -> None:
-        """Add a function, or what holds one or is a part of one."""
-        if isinstance(value, types.CodeType):
-            self._add_code(value)
-        elif isinstance(value, property):
-            self._add_all([value.fget, value.fset, value.fdel])
-        elif isinstance(value, types.MethodType):
-            self._add_all([value.__func__, value.__self__])
-        elif isinstance(value, staticmethod | classmethod):
-            self.add(value.__func__)
-        else:
-            self._add_plain_function(value)
-
-    def _add_plain_function(self, function: types.FunctionType) -> None:
+    def _add_function(self, function: types.FunctionType) -> None:
         self._tag("name", _full_name(function).encode())
         cells = [_content_of(cell) for cell in function.__closure__ or ()]
         notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}
@@ -376,43 +371,32 @@ def is_cloned(value: object) -> bool:
     return clone is None or clone.__module__ == "sklearn.base"
 
 
-def _first(digest: str) -> str:
-    """Return the digest that what has this one now had when a search first read it."""
-    return _at_first.setdefault(digest, digest) if _n_running else _at_first.get(digest, digest)
-
-
-def _own_code(queue: list[object]) -> list[_Own]:
-    """Return own functions and classes, and all own ones that they use."""
-    found: dict[int, _Own] = {}
-    while queue:
-        thing = queue.pop()
-        if id(thing) not in found:
-            found[id(thing)] = _read(thing)
-            queue += found[id(thing)].used
-    return list(found.values())
-
-
 def _read(thing: object) -> _Own:
-    """Return what an own function reads from its module, or what is written in an own class."""
-    if id(thing) in _running:
-        return _running[id(thing)]
+    """Return what is in own code, or in values, as it was first seen."""
+    own = _running.get(id(thing))
+    if own is None:
+        own = _read_now(thing)
+        own = own._replace(seen=_at_first.setdefault(own.seen.digest, own.seen))
+        if _n_running and (own.used or not isinstance(thing, _Values)):
+            _running[id(thing)] = own
+    return own
+
+
+def _read_now(thing: object) -> _Own:
     used: list[object] = []
     digests: set[str] = set()
     parts: dict[str, str] = {}
+    if isinstance(thing, _Values):
+        hasher = _Hasher(queue=used, is_kept=thing.is_kept)
+        return _Own(thing, _Seen(hasher.digest_of(thing.values), {}), used)
     for name, value in list(contents(thing)):  # Python adds to a class while it is read
         try:
-            part = _Hasher(queue=used, is_kept=True).digest_of((name, value))
-            digests.add(part)
-            parts[name] = short_text(value) or part
+            digest = _Hasher(queue=used, is_kept=True).digest_of((name, value))
+            parts[name] = short_text(value) or digest
         except RecursionError:  # nested very deeply
-            digests.add(name)
-    whole = _Hasher()
-    whole.add(digests)
-    digest = _first(whole.digest())
-    own = _Own(thing, digest, _first_parts.setdefault(digest, parts), used)
-    if _n_running:
-        _running[id(thing)] = own
-    return own
+            digest = name
+        digests.add(digest)
+    return _Own(thing, _Seen(content_hash(digests), parts), used)
 
 
 def _state_of(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._content_hash import (
     OF_NO_MATTER,
+    OWN,
     code_as_first_seen,
-    code_parts,
     content_hash,
+    hash_and_code,
     is_cloned,
     short_text,
 )
@@ -36,8 +38,9 @@ CONFIGURATION = (
 )
 """Settings of scikit-learn that may change a score."""
 MAX_TEXT = 700
-OWN = "your own "
-"""At the start of the names of own code."""
+DIGEST = re.compile("[0-9a-f]{32}")
+OF_ESTIMATOR = "estimator__"
+"""At the start of the names of the parameters of the estimator."""
 
 
 @contextmanager
@@ -61,22 +64,21 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
     The seed is a number, so that a search that goes on draws the same candidates and splits. If
     the user gave none, it is that of the latest search that agrees in all else.
     """
-    fields, random_state = _fields(search, inputs), search.random_state
+    fields, details = _fields(search, inputs)
+    random_state, former = search.random_state, store.searches()
     seed: Any = random_state if isinstance(random_state, Integral) else None
     if random_state is None:
-        seed = store.seed(fields)
+        seed = next((each.seed for each in reversed(former) if each.fields == fields), None)
     if seed is None:  # from a copy, so that the same object draws the same seed again
         state = check_random_state(random_state)
         seed = (state if random_state is None else deepcopy(state)).randint(2**31 - 1)
     text = shortened(without_addresses(repr(search.estimator)), MAX_TEXT)
     text = text.encode("utf-8", "replace").decode()
-    details, versions = _details(search, inputs), _versions(search.estimator)
-    record = SearchRecord(fields, int(seed), text, details, versions)
-    former = [each for _, each in store.searches()]
+    record = SearchRecord(fields, int(seed), text, details, _versions(search.estimator))
     store.begin(record)
     same = [each for each in former if each[:2] == record[:2]]
     if same:
-        _warn_of_versions(same[0].versions, versions)
+        _warn_of_versions(same[0].versions, record.versions)
     else:
         _warn_of_another(former, record, has_seed=random_state is not None)
     cv = search.cv
@@ -108,11 +110,12 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
             continue
         if name := _only_difference(other, now):
             texts = [each.details.get(name, "nothing") for each in (other, now)]
-            is_short = texts[0] != texts[1] and "" not in map(_short, texts)
+            is_short = texts[0] != texts[1] and not any(map(DIGEST.search, texts))
             values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
             warn_user(
                 "The checkpoint has fits of a search that differs from this one only in "
-                f"{name}{values}. They are not used. If you did not mean to change it, go back."
+                f"{name.removeprefix(OF_ESTIMATOR)}{values}. They are not used. If you did not "
+                "mean to change it, go back."
             )
             return
 
@@ -122,69 +125,66 @@ def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
 
     All changes of own code are one thing.
     """
-    fields = [name for name in now.fields if other.fields.get(name) != now.fields[name]]
-    names = other.details.keys() | now.details.keys()
-    changed = {name for name in names if other.details.get(name) != now.details.get(name)}
-    if "scoring" not in fields:  # but its scorer has counted its calls, perhaps
-        changed = {name for name in changed if not name.startswith("scoring")}
+    fields, details = _changed(other.fields, now.fields), _changed(other.details, now.details)
+    # A scorer that counts its calls is the same one.
+    details = {name for name in details if name.startswith((OWN, *fields))}
     # Of a step that is another one, the parameters do not count, and so on.
-    above = [f"{name}__" for name in changed]
-    changed = {name for name in changed if not name.startswith(tuple(above))}
-    if "estimator" in changed:
-        changed &= {"estimator", *now.fields}
-    code = sorted(name for name in changed if name.startswith(OWN))
-    if code:  # a parameter that is a function, for example
-        changed = {n for n in changed if _short(now.details.get(n, "x"))}
-    changed -= set(code)
-    changed |= {f"{OWN}{', '.join(name.removeprefix(OWN) for name in code)}"} if code else set()
-    has_names = {"estimator", "scoring", "error_score"} if changed else set()
-    changed |= set(fields) - has_names
-    return changed.pop() if len(changed) == 1 else ""
+    above = tuple(f"{name}{mark}" for name in details for mark in ("__", "."))
+    details = {name for name in details if not name.startswith(above)}
+    if code := sorted(name for name in details if name.startswith(OWN)):
+        # What holds it, such as a parameter that is a function, has another digest, too.
+        details = {n for n in details - {*code} if not DIGEST.search(now.details.get(n, ""))}
+        details.add(OWN + ", ".join(name.removeprefix(OWN) for name in code))
+    if details:
+        fields -= {"arguments of fit", "estimator", "scoring", "error_score"}
+    names = details | fields
+    return names.pop() if len(names) == 1 else ""
 
 
-def _short(text: str) -> str:
-    """Return a text, or nothing for a digest."""
-    return "" if len(text) == 32 and text.isalnum() else text
+def _changed(before: dict[str, str], now: dict[str, str]) -> set[str]:
+    return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
 
 
-def _fields(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
-    """Return digests of what decides all scores of a search."""
-    config, kept = get_config(), {"with_code": True, "is_kept": True}
-    return {
+def _fields(search: BaseSearchCV, inputs: Inputs) -> tuple[dict[str, str], dict[str, str]]:
+    """Return digests of what decides all scores of a search, and details of them by name."""
+    config = get_config()
+    fields = {
         "X": content_hash(inputs.X),
         "y": content_hash(inputs.y),
-        "arguments of fit": content_hash(inputs.fit_params, inputs.score_params, **kept),
-        "estimator": content_hash(search.estimator, with_code=True),
         "configuration of scikit-learn": content_hash([config.get(n) for n in CONFIGURATION]),
-        "scoring": content_hash(search.scoring, **kept),
-        "error_score": content_hash(search.error_score),
     }
+    details = {
+        name: short_text(value) or content_hash(value, is_kept=True)
+        for name, value in _described(search).items()
+    }
+    for name, value in {
+        "arguments of fit": (inputs.fit_params, inputs.score_params),
+        "estimator": search.estimator,
+        "scoring": search.scoring,
+        "error_score": search.error_score,
+    }.items():
+        fields[name], code = hash_and_code(value, is_kept=name != "estimator")
+        details |= code
+    return fields, details
 
 
-def _details(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
-    """Return the parts of the fields by their names, as digests or short texts."""
+def _described(search: BaseSearchCV) -> dict[str, object]:
+    """Return what describes the estimator, scoring and ``error_score``, by names."""
     estimator, scoring = search.estimator, search.scoring
-    of_scoring = getattr(scoring, "__dict__", {}).items()
-    details = {"error_score": search.error_score, **{f"scoring.{n}": v for n, v in of_scoring}}
-    details["scoring"] = type(scoring) if of_scoring else scoring
-    for name, value in {"estimator": estimator, **estimator.get_params()}.items():
+    found = {"error_score": search.error_score, "estimator": type(estimator).__qualname__}
+    for name, value in estimator.get_params().items():
         if name.rpartition("__")[2] not in OF_NO_MATTER and not _has_estimators(value):
-            details[name] = type(value) if is_cloned(value) else value
-    code = code_parts(estimator, scoring, inputs.fit_params, inputs.score_params)
-    texts = {name: _shown(value) for name, value in details.items()}
-    return texts | {f"{OWN}{name}": text for name, text in code.items()}
+            shown = type(value).__qualname__ if is_cloned(value) else value
+            found[OF_ESTIMATOR + name] = shown
+    attributes = getattr(scoring, "__dict__", {})
+    found["scoring"] = type(scoring).__qualname__ if attributes else scoring
+    return found | {f"scoring.{name}": value for name, value in attributes.items()}
 
 
 def _has_estimators(value: object) -> bool:
     """Return whether a value is a list of steps, whose parameters have names of their own."""
     parts = value if isinstance(value, list | tuple) else ()
     return any(is_cloned(part) or _has_estimators(part) for part in parts)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, type):
-        return value.__qualname__
-    return short_text(value) or content_hash(value, is_kept=True)
 
 
 def _versions(estimator: Estimator) -> dict[str, str]:
