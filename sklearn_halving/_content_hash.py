@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-import math
+import gc
 import random
 import sys
 import types
@@ -35,33 +35,26 @@ KEPT_BY_CLONE = frozenset({"_sklearn_output_config", "_metadata_request"})
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
 PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
-PLAIN_BASES = (str, bytes, int, float, complex, list, tuple, Mapping, Set, np.ndarray)
 HOLDERS: tuple[type, ...] = (types.MethodType, staticmethod, classmethod, property)
 HELD = ("__func__", "__self__", "fget", "fset", "fdel")
 """The attributes by which they hold functions."""
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
 OWN = "your own "
 """At the start of the names of parts of own code."""
+SLOT = types.MemberDescriptorType
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-class _Values(NamedTuple):
-    """Values that may use own code."""
-
-    values: tuple[object, ...]
-    is_kept: bool
-
-
 class _Seen(NamedTuple):
-    """The digest of own code or of values, and their parts by names as digests or short texts."""
+    """A digest, and the parts of own code by names, as digests or short texts."""
 
     digest: str
     parts: dict[str, str]
 
 
 class _Own(NamedTuple):
-    """A function, a class or a module of the user's own, or values, and what they use."""
+    """A function, class or module of the user's own, or a tuple of values, and what it uses."""
 
     thing: object
     seen: _Seen
@@ -93,7 +86,7 @@ def code_as_first_seen() -> Iterator[None]:
             _running.clear()
 
 
-def content_hash(*values: object, with_code: bool = False, is_kept: bool = False) -> str:
+def content_hash(*values: object, with_code: bool = False) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
@@ -107,23 +100,21 @@ def content_hash(*values: object, with_code: bool = False, is_kept: bool = False
     with_code : bool, default=False
         Whether the user's own functions also count with what they read from their module, and
         own classes with all that is written in them and in their own base classes.
-    is_kept : bool, default=False
-        Whether an estimator counts with all of its state, because it is not cloned.
     """
     if with_code:
-        return hash_and_code(*values, is_kept=is_kept)[0]
-    hasher = _Hasher(is_kept=is_kept)
+        return hash_and_code(*values)[0]
+    hasher = _Hasher()
     for value in values:
         hasher.add(value)
     return hasher.digest()
 
 
-def hash_and_code(*values: object, is_kept: bool = False) -> tuple[str, dict[str, str]]:
+def hash_and_code(*values: object) -> tuple[str, dict[str, str]]:
     """Return a digest of values and of the own code that they use, and this code by its names.
 
     It is described by digests, or short texts.
     """
-    queue: list[object] = [_Values(values, is_kept)]
+    queue: list[object] = [values]
     found: dict[int, _Own] = {}
     parts: dict[str, set[str]] = {}
     while queue:
@@ -219,9 +210,9 @@ class _Hasher:
         self._hash.update(content)
 
     def _add_own_part(self, value: object) -> None:
-        """Add what an own subclass of a plain type has besides its value."""
+        """Add the attributes of an own object, also those that pickle does not see."""
         kind = type(value)
-        if kind not in PLAIN and isinstance(value, PLAIN_BASES) and self._find(kind):
+        if kind not in PLAIN and self._find(kind) and not isinstance(value, type | Parameterized):
             self.add(getattr(value, "__dict__", None))
 
     def _add_compound(self, value: Any) -> None:
@@ -241,13 +232,10 @@ class _Hasher:
             rows = value.tocsr()
             self._tag("sparse", str((value.format, value.shape)).encode())
             self._add_all([rows.data, rows.indices, rows.indptr])
-        elif _is_of("pandas", "DataFrame", value):
+        elif isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ())):
             self._tag("frame", str(value.shape).encode())
             columns = (value.iloc[:, place] for place in range(value.shape[1]))
             self._add_all([value.columns, value.index, value.attrs, *columns])
-        elif _is_of("pandas", "Series", value) or _is_of("pandas", "Index", value):
-            self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
-            self._add_all([value.dtype, np.asarray(value)])
         else:
             self._add_object(value)
 
@@ -296,7 +284,6 @@ class _Hasher:
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
-        self._find(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
             self._find(value)
@@ -323,6 +310,9 @@ class _Hasher:
                 self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
+            if isinstance(value, np.ufunc):  # as by `np.frompyfunc`
+                referents = gc.get_referents(value)
+                self._add_all(each for each in referents if isinstance(each, types.FunctionType))
 
     def _find(self, thing: type | types.FunctionType | types.ModuleType) -> bool:
         """Read own code later. Return whether it is own code that counts."""
@@ -340,15 +330,12 @@ class _Hasher:
             kept = vars(value).keys() & KEPT_BY_CLONE
             self._add_all((name, vars(value)[name]) for name in sorted(kept))
             return
-        for part in _as_list(_state_of(value)):
-            is_dict = isinstance(part, dict)
-            self.add({n: v for n, v in part.items() if n not in ignored} if is_dict else part)
+        self._add_all(_state_of(value, ignored))
 
     def _add_function(self, function: types.FunctionType) -> None:
         self._tag("name", _full_name(function).encode())
-        cells = [_content_of(cell) for cell in function.__closure__ or ()]
-        notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}
-        self._add_all([cells, notes, function.__defaults__, function.__kwdefaults__])
+        cells = gc.get_referents(*(function.__closure__ or ()))  # also of a name not bound yet
+        self._add_all([cells, vars(function), function.__defaults__, function.__kwdefaults__])
         if not is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
             self.add(function.__code__)
             self._find(function)
@@ -377,7 +364,7 @@ def _read(thing: object) -> _Own:
     if own is None:
         own = _read_now(thing)
         own = own._replace(seen=_at_first.setdefault(own.seen.digest, own.seen))
-        if _n_running and (own.used or not isinstance(thing, _Values)):
+        if _n_running and (own.used or not isinstance(thing, tuple)):
             _running[id(thing)] = own
     return own
 
@@ -386,9 +373,8 @@ def _read_now(thing: object) -> _Own:
     used: list[object] = []
     digests: set[str] = set()
     parts: dict[str, str] = {}
-    if isinstance(thing, _Values):
-        hasher = _Hasher(queue=used, is_kept=thing.is_kept)
-        return _Own(thing, _Seen(hasher.digest_of(thing.values), {}), used)
+    if isinstance(thing, tuple):
+        return _Own(thing, _Seen(_Hasher(queue=used).digest_of(thing), {}), used)
     for name, value in list(contents(thing)):  # Python adds to a class while it is read
         try:
             digest = _Hasher(queue=used, is_kept=True).digest_of((name, value))
@@ -399,8 +385,8 @@ def _read_now(thing: object) -> _Own:
     return _Own(thing, _Seen(content_hash(digests), parts), used)
 
 
-def _state_of(value: object) -> object:
-    """Return what pickle stores of an object itself; None if it cannot be pickled.
+def _state_of(value: object, ignored: Set[str] = frozenset()) -> Any:
+    """Return what pickle stores of an object itself; what it has if it cannot be pickled.
 
     Pickle omits locks, clocks and shared objects: a logger, for example, is stored as its name.
     """
@@ -408,36 +394,24 @@ def _state_of(value: object) -> object:
     try:
         parts: Any = value.__reduce_ex__(2) if registered is None else registered(value)
     except Exception:  # noqa: BLE001 - the class may raise anything
-        slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
-        found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        return found | getattr(value, "__dict__", {})
+        names = {
+            n for kind in type(value).__mro__ for n, v in vars(kind).items() if type(v) is SLOT
+        }
+        slots = {name: getattr(value, name) for name in names if hasattr(value, name)}
+        parts = None, slots | getattr(value, "__dict__", {})
     if isinstance(parts, str):
         return parts
+    ignored = {GENERATOR, "__doc__", *ignored}
+    state = [list(part) if isinstance(part, Iterator) else part for part in parts[1:]]
     return [
-        {name: item for name, item in part.items() if name not in (GENERATOR, "__doc__")}
-        if isinstance(part, dict)
-        else list(part)
-        if isinstance(part, Iterator)
-        else part
-        for part in parts[1:]  # the first is the function that would make the object
+        {n: v for n, v in part.items() if n not in ignored} if isinstance(part, dict) else part
+        for part in state
     ]
-
-
-def _slots(kind: type) -> list[str]:
-    return [n for n, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
-
-
-def _is_of(module: str, name: str, value: object) -> bool:
-    """Return whether a value is an instance of a class, without importing its module."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(value, getattr(loaded, name))
 
 
 def _plain_bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
-    if isinstance(value, float) and math.isnan(value):
-        return b"nan"
     text = value if isinstance(value, str) else repr(value)
     return text.encode("utf-8", "surrogatepass")
 
@@ -451,14 +425,3 @@ def _full_name(thing: type | types.FunctionType | types.ModuleType) -> str:
         return thing.__name__
     module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
     return f"{module}.{thing.__qualname__}"
-
-
-def _content_of(cell: types.CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the name is not bound yet
-        return None
-
-
-def _as_list(state: object) -> list[Any]:
-    return state if isinstance(state, list) else [state]

@@ -225,9 +225,7 @@ class FitStore:
         row = *key, _text(params), _text(values), error.decode()
         checksum = _checksum(*row, start=self._start)
         try:
-            self._connection.execute(
-                APPEND, (self._search, *row, checksum, outcome.limit is None)
-            )
+            self._connection.execute(APPEND, (self._search, *row, checksum, outcome.limit is None))
         except sqlite3.Error as problem:
             raise CheckpointError(
                 f"checkpoint={str(self.path)!r} cannot be written to: {problem}. It keeps the "

@@ -154,7 +154,7 @@ def _fields(search: BaseSearchCV, inputs: Inputs) -> tuple[dict[str, str], dict[
         "configuration of scikit-learn": content_hash([config.get(n) for n in CONFIGURATION]),
     }
     details = {
-        name: short_text(value) or content_hash(value, is_kept=True)
+        name: short_text(value) or content_hash(value)
         for name, value in _described(search).items()
     }
     for name, value in {
@@ -163,7 +163,7 @@ def _fields(search: BaseSearchCV, inputs: Inputs) -> tuple[dict[str, str], dict[
         "scoring": search.scoring,
         "error_score": search.error_score,
     }.items():
-        fields[name], code = hash_and_code(value, is_kept=name != "estimator")
+        fields[name], code = hash_and_code(value)
         details |= code
     return fields, details
 
