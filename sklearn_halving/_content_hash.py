@@ -9,7 +9,9 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from dis import get_instructions
+from functools import partial
 from hashlib import blake2b
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, NamedTuple
@@ -160,6 +162,7 @@ def plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@dataclass
 class _Hasher:
     """Traverses a value recursively and updates a digest.
 
@@ -173,41 +176,34 @@ class _Hasher:
         Whether estimators are not cloned.
     """
 
-    def __init__(
-        self,
-        parents: tuple[int, ...] = (),
-        queue: list[object] | None = None,
-        *,
-        is_kept: bool = False,
-    ):
-        self._hash = blake2b(digest_size=DIGEST_BYTES)
-        self._parents = parents
-        self._queue = queue
-        self._is_kept = is_kept
+    parents: tuple[int, ...] = ()
+    queue: list[object] | None = None
+    is_kept: bool = False
+    hash: Any = field(default_factory=partial(blake2b, digest_size=DIGEST_BYTES))
 
     def digest(self) -> str:
-        return self._hash.hexdigest()
+        return self.hash.hexdigest()
 
     def add(self, value: object) -> None:
         """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
             self._tag(type(value).__name__, _plain_bytes(value))
             self._add_own_part(value)
-        elif id(value) in self._parents:
-            self._tag("inside itself", str(self._parents.index(id(value))).encode())
+        elif id(value) in self.parents:
+            self._tag("inside itself", str(self.parents.index(id(value))).encode())
         else:
-            parents, is_kept = self._parents, self._is_kept
-            self._parents += (id(value),)
+            parents, is_kept = self.parents, self.is_kept
+            self.parents += (id(value),)
             # As in `clone`, which copies the rest with all of its state.
             is_list = isinstance(value, list | tuple | set | frozenset)
-            self._is_kept = is_kept or not (is_list or is_cloned(value))
+            self.is_kept = is_kept or not (is_list or is_cloned(value))
             self._add_compound(value)
             self._add_own_part(value)
-            self._parents, self._is_kept = parents, is_kept
+            self.parents, self.is_kept = parents, is_kept
 
     def _tag(self, kind: str, content: bytes = b"") -> None:
-        self._hash.update(b"%s:%d:" % (kind.encode(), len(content)))
-        self._hash.update(content)
+        self.hash.update(b"%s:%d:" % (kind.encode(), len(content)))
+        self.hash.update(content)
 
     def _add_own_part(self, value: object) -> None:
         """Add the attributes of an own object, also those that pickle does not see."""
@@ -232,7 +228,7 @@ class _Hasher:
             rows = value.tocsr()
             self._tag("sparse", str((value.format, value.shape)).encode())
             self._add_all([rows.data, rows.indices, rows.indptr])
-        elif isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ())):
+        elif _is_frame(value):
             self._tag("frame", str(value.shape).encode())
             columns = (value.iloc[:, place] for place in range(value.shape[1]))
             self._add_all([value.columns, value.index, value.attrs, *columns])
@@ -251,7 +247,7 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def digest_of(self, value: object) -> str:
-        hasher = _Hasher(self._parents, self._queue, is_kept=self._is_kept)
+        hasher = _Hasher(self.parents, self.queue, self.is_kept)
         hasher.add(value)
         return hasher.digest()
 
@@ -280,7 +276,7 @@ class _Hasher:
             array = array.reshape(1)
         step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
-            self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
+            self.hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
@@ -316,9 +312,9 @@ class _Hasher:
 
     def _find(self, thing: type | types.FunctionType | types.ModuleType) -> bool:
         """Read own code later. Return whether it is own code that counts."""
-        is_found = self._queue is not None and is_own(thing)
-        if self._queue is not None and is_found:
-            self._queue.append(thing)
+        is_found = self.queue is not None and is_own(thing)
+        if self.queue is not None and is_found:
+            self.queue.append(thing)
         return is_found
 
     def _add_estimator(self, value: Any) -> None:
@@ -326,7 +322,7 @@ class _Hasher:
         of_package = OF_NO_MATTER_IN.get(type(value).__module__.partition(".")[0], frozenset())
         ignored = {"_sklearn_version", *(known.keys() & (OF_NO_MATTER | of_package))}
         self.add([item for item in known.items() if item[0] not in ignored])
-        if not self._is_kept:
+        if not self.is_kept:
             kept = vars(value).keys() & KEPT_BY_CLONE
             self._add_all((name, vars(value)[name]) for name in sorted(kept))
             return
@@ -407,6 +403,10 @@ def _state_of(value: object, ignored: Set[str] = frozenset()) -> Any:
         {n: v for n, v in part.items() if n not in ignored} if isinstance(part, dict) else part
         for part in state
     ]
+
+
+def _is_frame(value: object) -> bool:
+    return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))
 
 
 def _plain_bytes(value: object) -> bytes:

@@ -153,7 +153,7 @@ class FitStore:
             )
             try:
                 self._open()
-                self._file = None if self.path is None else self.path.stat()
+                self._file = self.path and self.path.stat()
             except BaseException:
                 self._connection.close()
                 raise
@@ -243,14 +243,13 @@ class FitStore:
         with suppress(sqlite3.Error):  # into a file that was moved, SQLite would not do it itself
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
-        is_there = False
         with suppress(OSError):
-            is_there = self._file is None or os.path.samestat(self._file, self.path.stat())
-        if not is_there:
-            warn_user(
-                f"The checkpoint {self.path} was deleted, moved or replaced during the search. "
-                "Without it, the search cannot be resumed."
-            )
+            if self._file and os.path.samestat(self._file, self.path.stat()):
+                return
+        warn_user(
+            f"The checkpoint {self.path} was deleted, moved or replaced during the search. "
+            "Without it, the search cannot be resumed."
+        )
 
     def __getstate__(self) -> dict[str, object]:
         """Return the content of a store in memory."""
@@ -331,4 +330,5 @@ def _outcome(values: Values) -> object:
     for name, value in values.items():
         if not isinstance(value, TYPES[name]):
             raise TypeError(f"{name} cannot be {value!r}")
-    return Outcome(**{"train_scores": None} | values)
+    values.setdefault("train_scores", None)
+    return Outcome(**values)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
+from platform import python_version
 from typing import Any
 
 from sklearn import get_config
@@ -91,11 +92,8 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
 
 
 def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:
-    changed = [
-        f"{name} {before[name]} before, {version} now"
-        for name, version in now.items()
-        if before.get(name, version) != version
-    ]
+    former = now | before
+    changed = [f"{n} {former[n]} before, {now[n]} now" for n in now if former[n] != now[n]]
     if changed:
         warn_user(
             f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
@@ -147,22 +145,18 @@ def _changed(before: dict[str, str], now: dict[str, str]) -> set[str]:
 
 def _fields(search: BaseSearchCV, inputs: Inputs) -> tuple[dict[str, str], dict[str, str]]:
     """Return digests of what decides all scores of a search, and details of them by name."""
-    config = get_config()
-    fields = {
-        "X": content_hash(inputs.X),
-        "y": content_hash(inputs.y),
-        "configuration of scikit-learn": content_hash([config.get(n) for n in CONFIGURATION]),
-    }
-    details = {
-        name: short_text(value) or content_hash(value)
-        for name, value in _described(search).items()
-    }
-    for name, value in {
+    values = {
+        "X": inputs.X,
+        "y": inputs.y,
         "arguments of fit": (inputs.fit_params, inputs.score_params),
         "estimator": search.estimator,
         "scoring": search.scoring,
         "error_score": search.error_score,
-    }.items():
+        "configuration of scikit-learn": [get_config().get(name) for name in CONFIGURATION],
+    }
+    fields = dict[str, str]()
+    details = {n: short_text(v) or content_hash(v) for n, v in _described(search).items()}
+    for name, value in values.items():
         fields[name], code = hash_and_code(value)
         details |= code
     return fields, details
@@ -191,10 +185,7 @@ def _versions(estimator: Estimator) -> dict[str, str]:
     """Return the versions of packages that may change scores, also those of the estimator."""
     parts = [estimator, *estimator.get_params().values()]
     names = {type(part).__module__.partition(".")[0] for part in parts}
-    versions = {
-        name: getattr(sys.modules[name], "__version__", None)
-        for name in sorted(names | {"sklearn_halving", "sklearn", "numpy"})
-        if name in sys.modules
-    }
-    known = {name: version for name, version in versions.items() if isinstance(version, str)}
-    return {"python": ".".join(map(str, sys.version_info[:3]))} | known
+    names |= {"sklearn_halving", "sklearn", "numpy"}
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(names)}
+    known = {name: version for name, version in found.items() if isinstance(version, str)}
+    return {"python": python_version()} | known
