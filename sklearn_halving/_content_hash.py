@@ -38,8 +38,8 @@ MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
 PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
 HOLDERS: tuple[type, ...] = (types.MethodType, staticmethod, classmethod, property)
-HELD = ("__func__", "__self__", "fget", "fset", "fdel")
-"""The attributes by which they hold functions."""
+HELD = ("__func__", "__self__", "fget", "fset", "fdel", "func")
+"""The attributes by which they, and what joblib caches, hold functions. Folders do not count."""
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
 OWN = "your own "
 """At the start of the names of parts of own code."""
@@ -215,7 +215,8 @@ class _Hasher:
         if isinstance(value, list | tuple):
             self._add_sequence(value)
         elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - much faster
-            self.add_unordered("dict", map(self.digest_of, value.items()))
+            items = (item for item in value.items() if item[0] != "__doc__")
+            self.add_unordered("dict", map(self.digest_of, items))
             self.add(getattr(value, "default_factory", None))
         elif isinstance(value, set | frozenset):
             self.add_unordered("set", map(self.digest_of, value))
@@ -287,7 +288,7 @@ class _Hasher:
             self._add_function(value)
         elif isinstance(value, types.CodeType):
             self._add_code(value)
-        elif isinstance(value, HOLDERS):
+        elif isinstance(value, HOLDERS) or type(value).__module__ == "joblib.memory":
             self._add_all(getattr(value, name, None) for name in HELD)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
@@ -301,9 +302,8 @@ class _Hasher:
                 self._add_array(np.asarray(value))
             except Exception:  # noqa: BLE001 - on a GPU, for example
                 self.add(_state_of(value))
-        else:
-            if not isinstance(value, CACHES) and type(value).__module__ != "joblib.memory":
-                self.add(_state_of(value))
+        elif not isinstance(value, CACHES):
+            self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
             if isinstance(value, np.ufunc):  # as by `np.frompyfunc`
@@ -397,7 +397,7 @@ def _state_of(value: object, ignored: Set[str] = frozenset()) -> Any:
         parts = None, slots | getattr(value, "__dict__", {})
     if isinstance(parts, str):
         return parts
-    ignored = {GENERATOR, "__doc__", *ignored}
+    ignored = {GENERATOR, *ignored}
     state = [list(part) if isinstance(part, Iterator) else part for part in parts[1:]]
     return [
         {n: v for n, v in part.items() if n not in ignored} if isinstance(part, dict) else part

@@ -288,7 +288,7 @@ def _checksum(*values: str | int, start: int = 0) -> int:
 def _scores(scores: Scores | None) -> Any:
     if isinstance(scores, dict):
         if not all(isinstance(name, str) for name in scores):
-            problem = f"Names of metrics must be strings for a checkpoint, got {list(scores)}."
+            problem = f"Names of metrics must be strings for fits to be kept, got {list(scores)}."
             raise TypeError(problem)
         return {name: _scores(score) for name, score in scores.items()}
     if scores is None or type(scores) is int:

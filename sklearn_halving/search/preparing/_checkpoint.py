@@ -96,8 +96,8 @@ def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:
     changed = [f"{n} {former[n]} before, {now[n]} now" for n in now if former[n] != now[n]]
     if changed:
         warn_user(
-            f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
-            "results combine fits made with both. To repeat all fits, use a new checkpoint."
+            f"Some versions differ from those of earlier fits: {'; '.join(changed)}. The results "
+            "combine fits made with both. To repeat all fits, use a clone with a new checkpoint."
         )
 
 
@@ -111,9 +111,9 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
             is_short = texts[0] != texts[1] and not any(map(DIGEST.search, texts))
             values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
             warn_user(
-                "The checkpoint has fits of a search that differs from this one only in "
-                f"{name.removeprefix(OF_ESTIMATOR)}{values}. They are not used. If you did not "
-                "mean to change it, go back."
+                "The fits of an earlier search are not used. It differs from this one only in "
+                f"{name.removeprefix(OF_ESTIMATOR)}{values}. If you did not mean to change it, go "
+                "back."
             )
             return
 
