@@ -108,7 +108,7 @@ def content_hash(*values: object, with_code: bool = False) -> str:
     hasher = _Hasher()
     for value in values:
         hasher.add(value)
-    return hasher.digest()
+    return str(hasher.hash.hexdigest())
 
 
 def hash_and_code(*values: object) -> tuple[str, dict[str, str]]:
@@ -181,9 +181,6 @@ class _Hasher:
     is_kept: bool = False
     hash: Any = field(default_factory=partial(blake2b, digest_size=DIGEST_BYTES))
 
-    def digest(self) -> str:
-        return self.hash.hexdigest()
-
     def add(self, value: object) -> None:
         """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
@@ -250,7 +247,7 @@ class _Hasher:
     def digest_of(self, value: object) -> str:
         hasher = _Hasher(self.parents, self.queue, self.is_kept)
         hasher.add(value)
-        return hasher.digest()
+        return str(hasher.hash.hexdigest())
 
     def _add_sequence(self, values: Sequence[Any]) -> None:
         self._tag(type(values).__name__, str(len(values)).encode())
@@ -273,8 +270,7 @@ class _Hasher:
         if array.dtype.names:  # the padding between the fields is not initialized
             self._add_all([array[name] for name in array.dtype.names])
             return
-        if array.ndim == 0:
-            array = array.reshape(1)
+        array = np.atleast_1d(array)
         step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
             self.hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())

@@ -211,7 +211,9 @@ class FitStore:
             rows = run(READ, [self._search]).fetchall()
             if any(checksum != _checksum(*row, start=self._start) for *row, checksum in rows):
                 raise ValueError("a fit in it is damaged")
-            params, outcomes = _parsed(rows, 2, _params), _parsed(rows, 3, _outcome)
+            params, outcomes = _parsed(rows, 2), _parsed(rows, 3, _outcome)
+            if not all(isinstance(each, dict) for each in params):
+                raise TypeError("parameters in it are impossible")
             self.params = {row[0]: each for row, each in zip(rows, params, strict=True)}
             keys = [FitKey(*row[:2]) for row in rows]
             self.outcomes = dict(zip(keys, outcomes, strict=True))
@@ -303,17 +305,10 @@ def _read_score(value: Any) -> Any:
     return float(value) if isinstance(value, str) else value
 
 
-def _parsed(rows: list[Any], column: int, read: Callable[[Values], object]) -> list[Any]:
+def _parsed(rows: Any, column: int, read: Callable[[Values], object] | None = None) -> list[Any]:
     """Return the values in a column, read all at once: much faster than one by one."""
     text = ",".join(row[column] for row in rows)
     values: list[Any] = json.loads(f"[{text}]", object_hook=read)
-    return values
-
-
-def _params(values: Values) -> Values:
-    for value in values.values():
-        if value is not None and not isinstance(value, str | int | float | dict):
-            raise TypeError(f"{value!r} is not the value of a parameter")
     return values
 
 

@@ -48,15 +48,15 @@ OF_ESTIMATOR = "estimator__"
 def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
     """Open the store of a search: a file, or a memory; None without either."""
     memory = vars(search).pop("_known", None)
-    if search.checkpoint is not None:
-        with code_as_first_seen(), FitStore(search.checkpoint) as store:
-            yield store
-    elif search.warm_start:
-        search._known = memory or FitStore()
-        with code_as_first_seen():
-            yield search._known
-    else:
+    if search.checkpoint is None and not search.warm_start:
         yield None
+        return
+    if search.checkpoint is not None:
+        store = FitStore(search.checkpoint)
+    else:
+        store = search._known = memory or FitStore()
+    with code_as_first_seen(), store:
+        yield store
 
 
 def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Inputs:
