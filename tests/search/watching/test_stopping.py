@@ -223,8 +223,11 @@ def test_a_worker_that_is_forked_while_the_results_are_made_can_be_ended():
     """As a pool does that replaces a worker. A library such as Ray sets the handler."""
     with handled(signal.SIGTERM, SystemExit(3)), Interrupt() as interrupt:
         interrupt.makes_results = True
-        worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        context = multiprocessing.get_context("fork")
+        runs = context.Event()
+        worker = context.Process(target=lambda: runs.set() or time.sleep(60))
         worker.start()
+        runs.wait(30)
         worker.terminate()
         worker.join(30)
         worker.kill()
