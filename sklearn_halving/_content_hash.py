@@ -83,9 +83,10 @@ def code_as_first_seen() -> Iterator[None]:
     finally:
         _n_running -= 1
         if not _n_running:
-            for own in _running.values():
-                _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
+            former = list(_running.values())  # another thread may begin a search meanwhile
             _running.clear()
+            for own in former:
+                _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
 
 
 def content_hash(*values: object, with_code: bool = False) -> str:
