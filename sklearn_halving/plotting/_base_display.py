@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
@@ -14,7 +15,6 @@ from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -128,8 +128,6 @@ class FittedSearch:
 
     def _by_row(self) -> pd.DataFrame:
         """Return scores and intervals of the rows of ``cv_results_``."""
-        import pandas as pd
-
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
         error = finite(results[f"standard_error_test_{metric}"])

@@ -7,9 +7,10 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
@@ -67,9 +68,6 @@ from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATISTICS = ("standard_error_", "probability_best")
 """First parts of the names of columns that tables of rungs do not show."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from sklearn_halving._typing import Candidates, Estimator, Params
@@ -24,9 +25,6 @@ from sklearn_halving.search.preparing._candidates import LazyCandidates, Source,
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GRID_FACTOR = 2
 """Default factor of the bracket of a grid."""
@@ -225,8 +223,6 @@ class SearchPlan:
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each round."""
-    import pandas as pd  # slow to import, and `fit` does not need it
-
     amount = resource.to_amount
     rows = [
         {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import counted, differing_names
 from sklearn_halving.execution._types import Outcome
@@ -14,17 +13,12 @@ from sklearn_halving.search.preparing._space import first_of_each
 from sklearn_halving.search.reporting._choice import numbers_of_scores
 from sklearn_halving.search.reporting._results import Record, Results
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def make_history(record: Record) -> pd.DataFrame:
     """Return the table ``history_``: one row for each pull, in the order of their returns.
 
     Those that were abandoned come last.
     """
-    import pandas as pd  # slow to import, and `fit` does not need it
-
     outcomes = [*record.outcomes, *record.abandoned]
     table = pd.DataFrame([_row(record, outcome) for outcome in outcomes])
     table[["started", "ended"]] -= table["started"].min()
@@ -69,8 +63,6 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     The candidate that was chosen comes first, and those without a score last. Equal candidates
     count once.
     """
-    import pandas as pd
-
     metric, columns = results.metric, results.cv_results
     candidate, spent = columns["candidate"], results.resource.params_at(results.max_level)
     params = [{k: v for k, v in each.items() if k not in spent} for each in columns["params"]]

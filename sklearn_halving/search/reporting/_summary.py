@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import (
     counted,
@@ -41,9 +42,6 @@ from sklearn_halving.search.reporting._summary_data import (
 )
 from sklearn_halving.splits import corrected_variance_of_mean
 from sklearn_halving.splits._stream import split_scores
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
@@ -240,8 +238,6 @@ class Summarizer:
 
     def _splits(self) -> Splits:
         """Return the rank correlation of two splits, if they clearly contradict each other."""
-        import pandas as pd
-
         rows, metric = self.results.rows, self.results.metric
         scores = pd.DataFrame(split_scores(self.results.cv_results, f"test_{metric}"))
         scores = scores[rows.level == rows.level.max()]
