@@ -85,7 +85,7 @@ class FittedSearch:
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.metric_label = shortened(str(scoring) if is_named else self.metric, 34)
         self.score_label = f"{kind} {self.metric_label}"
-        unit, name = units_of(kept.resource), str(kept.resource.name)
+        unit, name = units_of(kept.fits.resource), str(kept.fits.resource.name)
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.unit = unit.rpartition("__")[2]
         fewer = f"{self.unit.rpartition(' ')[2]} or splits"
@@ -119,7 +119,7 @@ class FittedSearch:
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
-        spent = self.search._results.resource.params_at(1)
+        spent = self.search._results.fits.resource.params_at(1)
         params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
         table = board[ROW].assign(params=params).join(self.rungs().set_index(ROW), on=ROW)
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()

@@ -36,7 +36,7 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import limited_threads, one_blas_thread
-from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
+from sklearn_halving.execution._types import End, EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import Pull
@@ -47,6 +47,7 @@ from sklearn_halving.search._parameters import (
     check_inputs,
     check_scorer_names,
     read_limits,
+    refuse_unknown,
 )
 from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import make_source
@@ -60,9 +61,8 @@ from sklearn_halving.search.preparing._plan import (
     make_plan,
     plan_table,
 )
-from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
-from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
+from sklearn_halving.search.reporting._results import Fits, grid_fits, make_results, take_rows
 from sklearn_halving.search.reporting._summary import Summarizer, search_html
 from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
@@ -78,6 +78,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     A subclass defines its parameters, and what follows from them and from the data (`_setup`).
     """
+
+    def __new__(cls, *_: object, **params: object) -> Self:
+        """Refuse a parameter that another search has, or that has another name."""
+        refuse_unknown(cls, BaseSearch.__subclasses__(), params)
+        return super().__new__(cls)
 
     @abstractmethod
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
@@ -146,18 +151,18 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self._forget()
             with Interrupt() as interrupt:  # until the results are set
                 try:
-                    progress = self._pull(run, limits, callbacks, interrupt)
+                    progress, end = self._pull(run, limits, callbacks, interrupt)
                     if interrupt.is_requested:
                         raise KeyboardInterrupt
                 except BaseException as error:
                     self._save_results(run, error)
                     raise
-                self._tabulate(run)
-                self._report(run)
+                self._tabulate(run, end)
+                self._report(run, end)
                 self._choose(run)
         if interrupt.is_requested:  # while the results were set
-            run.stopped_by = self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(run.stopped_message())
+            self.stopped_by_ = "interrupt"
+            raise KeyboardInterrupt(run.stopped_message(run.end("interrupt")))
         self._refit_best(run, callbacks)
         progress.write_end(self)
         callbacks.end()
@@ -291,7 +296,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _pull(
         self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
-    ) -> Progress:
+    ) -> tuple[Progress, End]:
         """Run pulls until the policy is finished or the search is stopped."""
         callbacks.begin_search(run.plan, run.setup.resource)
         progress = Progress(run, callbacks, int(self.verbose))
@@ -319,15 +324,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     n_workers=run.n_workers,
                     refit_cost=run.refit_cost,
                 )
-                loop.run()
+                end = run.end(loop.run())
                 run.prices, run.n_threads = loop.prices, executor.guard.task.n_threads
-                run.stopped_by = loop.stopped_by or "policy"
-                if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
-                    run.stopped_by = "time_budget"
                 callbacks.end_search()
         finally:
             del self._progress
-        return progress
+        return progress, end
 
     def score(self, X: object, y: object = None, **params: object) -> float:
         """Return the score of the best estimator, as `GridSearchCV.score` does.
@@ -387,9 +389,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         1          1          118      0      118      ok
         2          2          118      0      118      ok
         """
-        if not hasattr(self, "_record"):
+        if not hasattr(self, "_fits"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
-        return make_history(self._record)
+        return make_history(self._fits)
 
     @property
     def progress_(self) -> ProgressReport:
@@ -520,26 +522,26 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
-        run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        end = run.end("interrupt" if isinstance(error, KeyboardInterrupt) else "error")
         if isinstance(error, ConnectionError) and self._keeps_fits:
             error.add_note(RESUME)  # the cluster was lost
         try:
-            self._tabulate(run)
+            self._tabulate(run, end)
             if run.outcomes:
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
             if isinstance(error, KeyboardInterrupt) and not error.args:
-                error.args = (run.stopped_message(),)
+                error.args = (run.stopped_message(end),)
         except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
             error.add_note(f"The results of the finished fits could not be set: {another!r}")
 
-    def _tabulate(self, run: Run) -> None:
+    def _tabulate(self, run: Run, end: End) -> None:
         """Set the attributes with the results of the pulls, even if the search was aborted."""
         outcomes = run.outcomes
-        self.stopped_by_ = run.stopped_by
+        self.stopped_by_ = end.reason
         if not outcomes:
             return
-        self._record = make_record(run, self.estimator)
+        self._fits = Fits.of(run)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
@@ -547,20 +549,20 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run, self._record)
+            self._results = make_results(run, self._fits, end, self.estimator)
         hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
-        if hasattr(self, "n_fits"):
+        if "n_fits" in self.get_params(deep=False):
             most = run.plan.of_policy.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
-        if self._results.belief is not None:
-            self.regret_bounds_ = self._results.belief.regret_bounds
-        self.n_resources_spent_ = self._record.n_resources_spent
-        self.full_fits_ = self._record.full_fits
+        if (belief := self._results.verdict.belief) is not None:
+            self.regret_bounds_ = belief.regret_bounds
+        self.n_resources_spent_ = self._fits.n_resources_spent
+        self.full_fits_ = self._fits.full_fits
         self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
-    def _report(self, run: Run) -> None:
+    def _report(self, run: Run, end: End) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
             raise ValueError(failures.no_fit_message(run.policy))
@@ -570,30 +572,30 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:
             report_doubt(run)
-        if run.stopped_by == "time_budget":
+        if end.reason == "time_budget":
             limit, plan = run.deadline - run.began, run.plan
             few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
             if few or not (plan.uses_time or plan.is_endless):
-                warn_user(few or run.stopped_message())
-        elif run.stopped_by != "policy":
-            warn_user(run.stopped_message())
+                warn_user(few or run.stopped_message(end))
+        elif end.reason != "policy":
+            warn_user(run.stopped_message(end))
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
-            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
+            prefix = "mean_test_"
+            metrics = [k.removeprefix(prefix) for k in self.cv_results_ if k.startswith(prefix)]
             check_refit_metric(self, metrics)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            index = finalists(self.cv_results_, self._results.rows, run)
+            index = self._results.verdict.finalists
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:
-            rows = self._results.rows
-            self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
+            self.best_index_ = self._results.chosen_row()
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         if (probability := self._results.cv_results.get("probability_best")) is not None:
@@ -605,7 +607,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return
         task, inputs, rows = run.task, run.setup.inputs, self._results.rows
         arm, level = (int(column[self.best_index_]) for column in (rows.arm, rows.level))
-        if run.stopped_by != "policy":  # perhaps before any full fit
+        if self._results.end.reason != "policy":  # perhaps before any full fit
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
@@ -636,5 +638,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
+            if name in ("_fits", "_results") or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

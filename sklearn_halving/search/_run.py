@@ -20,7 +20,7 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
-from sklearn_halving.execution._types import EvaluationTask, Outcome
+from sklearn_halving.execution._types import End, EvaluationTask, Outcome
 from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._protocol import (
     Believes,
@@ -44,8 +44,8 @@ N_SILENT = 3
 """Warn during the search after this many failures, if several candidates failed."""
 N_NEW = 10
 """Warn, too, if one candidate has a score, and this number of others failed."""
-STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
-"""``stopped_by_`` in words."""
+IN_WORDS = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
+"""Reasons for the end of a search that are not rules of a policy or a budget."""
 RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
@@ -114,8 +114,6 @@ class Run:
         The time budget as the user wrote it; empty if there is none.
     log : RunLog
         The outcomes so far.
-    stopped_by : str
-        The reason for the end of the search.
     began : float
         Time of ``time.monotonic`` at the start of the search.
     n_workers : int
@@ -142,7 +140,6 @@ class Run:
     deadline: float = inf
     budget: str = ""
     log: RunLog = field(init=False)
-    stopped_by: str = "policy"
     began: float = field(default_factory=time.monotonic)
     n_workers: int = 1
     n_threads: int | None = None
@@ -177,12 +174,14 @@ class Run:
         """Function that returns the reward of an outcome."""
         return self.setup.inputs.reward
 
-    @property
-    def ended_by(self) -> str:
-        """What ended the search before its plan was complete; empty if nothing did."""
-        if self.stopped_by != "policy":
-            return STOPPED_BY.get(self.stopped_by, self.budget)
-        return " or ".join(self.game.ended_by()) if isinstance(self.game, StopsEarly) else ""
+    def end(self, reason: str) -> End:
+        """Return why the search ended. A policy that plans by time ends with its budget."""
+        rules: Sequence[str] = ()
+        if reason == "policy":
+            rules = self.game.ended_by() if isinstance(self.game, StopsEarly) else ()
+            reason = "time_budget" if self.plan.uses_time and not rules else reason
+        is_early = reason != "policy"
+        return End(reason, IN_WORDS.get(reason, self.budget) if is_early else " or ".join(rules))
 
     def is_alive(self) -> BoolArray:
         """Return which arms the policy may still pull."""
@@ -203,7 +202,7 @@ class Run:
             last[is_left] = last.max()
         return last
 
-    def stopped_message(self) -> str:
+    def stopped_message(self, end: End) -> str:
         """Return the message of a search that was stopped: what it did, and how to resume it."""
         fits = counted(len(self.outcomes), "fit")
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
@@ -212,14 +211,24 @@ class Run:
         if not all(np.isnan(self.reward(outcome)) for outcome in self.outcomes):
             choice = "The best of those with a score is chosen."
         return (
-            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. "
-            f"{choice}{way_out}"
+            f"The search was stopped by {end.text} after {fits} of {candidates}. {choice}{way_out}"
         )
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
         """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @cached_property
+    def overlap(self) -> float:
+        """How much the training sets overlap, which limits what more splits can tell.
+
+        The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all
+        rows outside the test set. Smaller training sets overlap less, so they must not increase
+        it.
+        """
+        n_test = float(np.mean([outcome.n_test for outcome in self.outcomes]))
+        return n_test / max(1.0, self.setup.splits.n_rows - n_test)
 
     @cached_property
     def best_arm(self) -> int:

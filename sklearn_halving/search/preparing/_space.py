@@ -75,8 +75,8 @@ class SearchSpace:
         self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
     ) -> None:
         _check_lists(param_distributions)
-        self._sampler = ParameterSampler(param_distributions, n_iter=1)
-        spaces = self._sampler.param_distributions
+        spaces = ParameterSampler(param_distributions, n_iter=1).param_distributions
+        self._spaces = [dict(space) for space in spaces]
         self.initial = tuple(dict(sorted(params.items())) for params in initial)
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
@@ -99,7 +99,7 @@ class SearchSpace:
     @property
     def distributions(self) -> list[Params]:
         """The values and distributions, as a list of dicts."""
-        return [dict(space) for space in self._sampler.param_distributions]
+        return [dict(space) for space in self._spaces]
 
     @property
     def size(self) -> int | None:
@@ -149,17 +149,18 @@ class SearchSpace:
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
         known = {params_digest(params) for params in self.initial}
-        drawn: dict[str, Params] = {}
+        draws = iter(ParameterSampler(self.distributions, sys.maxsize, random_state=rng))
+        drawn: list[Params] = []
         n_in_vain = 0
-        self._sampler.random_state = rng
         while len(drawn) < n and n_in_vain < MAX_REDRAWS:
-            n_before = len(drawn)
-            self._sampler.n_iter = n - n_before
-            for params in self._sampler:
-                if params_digest(params) not in known:
-                    drawn.setdefault(params_digest(params), params)
-            n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
-        different = list(drawn.values()) or list(self.initial)
+            params = next(draws)
+            digest = params_digest(params)
+            n_in_vain += 1
+            if digest not in known:
+                known.add(digest)
+                drawn.append(params)
+                n_in_vain = 0
+        different = drawn or self.initial
         if len(drawn) < n:
             warn_user(
                 f"The distributions have only {len(drawn)} different candidates, but {n} are "

@@ -18,9 +18,6 @@ from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_table
-from sklearn_halving.policies.noise._noise_estimates import (
-    probability_of_choice,
-)
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.splits._stream import corrected_variance_of_mean
@@ -297,25 +294,3 @@ def additive_means(
             fitted += (means[group] - fitted)[has_all][0]
         means[group] = np.where(has_all, means[group], fitted)
     return means
-
-
-def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
-    """Return how much the training sets overlap, which limits what more splits can tell.
-
-    The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all rows
-    outside the test set. Smaller training sets overlap less, so they must not increase it.
-    """
-    n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
-    return n_test / max(1.0, n_rows - n_test)
-
-
-def probability_best(
-    mean: FloatArray, scores: FloatArray, level: IntArray, overlap: float
-) -> FloatArray:
-    """Return the probability that a candidate is the best one; NaN if it is not known.
-
-    Only candidates that reached the largest level can be the best.
-    """
-    known = ~np.isnan(mean)
-    known &= level == level[known].max(initial=0)
-    return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)

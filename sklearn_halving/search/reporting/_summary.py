@@ -141,28 +141,28 @@ class Summarizer:
         )
 
     def _searched(self) -> Searched:
-        results, resource = self.results, self.results.resource
-        n_fitted = len({outcome.pull.arm for outcome in results.outcomes})
+        results, resource = self.results, self.results.fits.resource
+        n_fitted = len({outcome.pull.arm for outcome in results.fits.outcomes})
         if isinstance(resource, WholeFit):
             return Searched(results.n_candidates, n_fitted)
-        amounts = {resource.to_amount(outcome.pull.level) for outcome in results.outcomes}
+        amounts = {resource.to_amount(outcome.pull.level) for outcome in results.fits.outcomes}
         name, reach = resource.name, (min(amounts), max(amounts))
         return Searched(results.n_candidates, n_fitted, name, *reach)
 
     def _spent(self) -> Spent:
-        results, outcomes = self.results, self.results.outcomes
+        results, fits = self.results, self.results.fits
         refit_time = getattr(self.search, "refit_time_", None)
         seconds = results.seconds + (refit_time or 0.0)
-        of_grid = None if results.n_grid_fits is None else results.full_fits / results.n_grid_fits
+        of_grid = None if results.n_grid_fits is None else fits.full_fits / results.n_grid_fits
         return Spent(
-            n_fits=len(outcomes),
-            n_full_fits=sum(outcome.pull.level == results.max_level for outcome in outcomes),
-            n_known_fits=results.n_known,
+            n_fits=len(fits.outcomes),
+            n_full_fits=sum(outcome.pull.level == fits.max_level for outcome in fits.outcomes),
+            n_known_fits=fits.n_known,
             of_grid_search=of_grid,
             seconds=seconds,
             refit_seconds=refit_time,
             seconds_over_budget=max(0.0, seconds - results.limit),
-            n_abandoned_fits=len(results.abandoned),
+            n_abandoned_fits=len(fits.abandoned),
             seconds_in_no_fit=results.seconds_in_no_fit,
         )
 
@@ -170,9 +170,9 @@ class Summarizer:
         probability, compared = getattr(self.search, "best_probability_", None), ""
         if probability is not None:
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
-            compared = f"{n_compared}{' finalists' if self.results.plan.has_rungs else ''}"
+            compared = f"{n_compared}{' finalists' if self.results.fits.plan.has_rungs else ''}"
         lacks_refit = bool(self.search.refit) and not hasattr(self.search, "best_estimator_")
-        return Ended(self.results.ended_by, lacks_refit, probability, compared)
+        return Ended(self.results.end.stopped_by, lacks_refit, probability, compared)
 
     def _outlook(self) -> Outlook:
         """Return when the choice was found, and what the last half, or a resume, gained.
@@ -180,10 +180,10 @@ class Summarizer:
         It tells what a larger budget might gain, if there is more to try.
         """
         results, board = self.results, self.leaderboard
-        outcomes, plan = results.outcomes, results.plan
+        outcomes, plan = results.fits.outcomes, results.fits.plan
         scored = (o for o in outcomes if np.isfinite(self._score(o)))
-        full = sorted({o.pull.arm for o in scored if o.pull.level == results.max_level})
-        has_more = not results.ended_by or results.ended_by.startswith("time_budget")
+        full = sorted({o.pull.arm for o in scored if o.pull.level == results.fits.max_level})
+        has_more = not results.end.text or results.end.reason == "time_budget"
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
         if not has_more or not self._has_choice or board["candidate"][0] not in full:
             return Outlook()
@@ -193,8 +193,8 @@ class Summarizer:
         n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
         text = f"best after {n_tried:,} of {counted(len(full), 'candidate')} in full"
         part, before = "the last half", full[: len(full) // 2]
-        if results.n_known:
-            part, before = "this call", [o.pull.arm for o in outcomes[: results.n_known]]
+        if results.fits.n_known:
+            part, before = "this call", [o.pull.arm for o in outcomes[: results.fits.n_known]]
         early = score[board["candidate"].isin(set(before) & set(full))].max()
         if np.isnan(early):
             return Outlook(text, len(full), n_tried)
@@ -208,7 +208,7 @@ class Summarizer:
         if own is None or not self._has_choice:
             return Gained(results.metric)
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
-        for outcome in results.outcomes:
+        for outcome in results.fits.outcomes:
             if np.isfinite(score := self._score(outcome)):
                 scores.setdefault(outcome.pull.arm, {})[outcome.pull[1:]] = score
         about = Gained(results.metric, float(self.leaderboard[results.metric][0]))
@@ -219,10 +219,11 @@ class Summarizer:
             return replace(about, yours=about.score, gain=0.0 if is_compared else None)
         level, at_own = max(scores[chosen])[0], max(scores[own])[0]
         common = sorted(key for key in scores[own].keys() & scores[chosen] if key[0] == level)
-        n_least = min(ENOUGH_TO_COMPARE, results.plan.problem.max_repetitions or ENOUGH_TO_COMPARE)
+        n_splits = results.fits.plan.problem.max_repetitions
+        n_least = min(ENOUGH_TO_COMPARE, n_splits or ENOUGH_TO_COMPARE)
         if len(common) < n_least:
-            amount = number_text(results.resource.to_amount(at_own))
-            at = f"{results.resource.name}={amount}" if at_own < level else ""
+            amount = number_text(results.fits.resource.to_amount(at_own))
+            at = f"{results.fits.resource.name}={amount}" if at_own < level else ""
             return replace(about, n_splits=len(common), dropped_at=at)
         yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
         variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
@@ -257,9 +258,9 @@ class Summarizer:
         return scores[self.results.metric] if isinstance(scores, dict) else scores
 
     def _failures(self) -> Failures:
-        kinds = Counter(outcome.kind for outcome in self.results.outcomes)
-        n_failed = len(self.results.outcomes) - kinds.pop("ok", 0)
-        errors = [outcome.error or outcome.score_error for outcome in self.results.outcomes]
+        kinds = Counter(outcome.kind for outcome in self.results.fits.outcomes)
+        n_failed = len(self.results.fits.outcomes) - kinds.pop("ok", 0)
+        errors = [outcome.error or outcome.score_error for outcome in self.results.fits.outcomes]
         texts = (without_addresses(raised(error)) for error in errors if error is not None)
         causes = dict.fromkeys(" ".join(text.split()) for text in texts)
         named = [re.sub(r"^[\w.]*\.(?=\w+:)", "", cause) for cause in causes]  # without its module

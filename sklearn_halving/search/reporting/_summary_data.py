@@ -151,7 +151,7 @@ class Ended:
     compared: str
 
     def __str__(self) -> str:
-        text = f"stopped: {self.stopped_by}" if self.stopped_by else "as planned"
+        text = f"stopped: {self.stopped_by}" if self.stopped_by else "complete"
         text += "; nothing was refitted" if self.lacks_refit else ""
         if self.probability is not None and 0.005 <= self.probability < 0.995:  # never 0 or 1
             text += f"; the best of {self.compared} with probability {self.probability:.2f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
 from typing import Any
@@ -50,8 +50,6 @@ class ProgressReport:
         Number of splits over which ``best_score`` is the mean; 0 if there is no score yet.
     seconds : float
         Time since the start of the search.
-    seconds_left : float or None
-        Estimate of the remaining time without the refit; None if unknown.
     """
 
     n_fits: int
@@ -63,7 +61,6 @@ class ProgressReport:
     best_resources: float
     best_n_splits: int
     seconds: float
-    seconds_left: float | None
 
 
 @dataclass
@@ -81,35 +78,20 @@ class Progress(PullObserver):
 
     Attributes
     ----------
-    _planned : Counter[int]
-        The number of planned fits at each level.
     _n_lines : int
         Number of lines that were due so far.
     _is_due : bool
         Whether a line is written when the policy knows the latest scores.
     _latest : Pull
         The pull that returned last.
-    _first_began : float
-        The time when the first fit of this call began; the start of the workers does not count.
     """
 
     run: Run
     callbacks: CallbackTree
     verbose: int
-    _planned: Counter[int] = field(default_factory=Counter, init=False)
     _n_lines: int = field(default=0, init=False)
     _is_due: bool = field(default=False, init=False)
     _latest: Pull = field(init=False)
-    _first_began: float = field(default=inf, init=False)
-
-    def __post_init__(self) -> None:
-        """Count the planned fits, if their number is known."""
-        plan = self.run.plan
-        if plan.has_rungs and plan.n_fits is not None:
-            for rung in (each for bracket in plan.brackets for each in bracket.rounds):
-                self._planned[rung.level] += plan.fits_of(rung) or 0
-        elif plan.n_fits is not None:
-            self._planned[plan.problem.max_level] = plan.n_fits
 
     @property
     def _at_most(self) -> str:
@@ -134,9 +116,6 @@ class Progress(PullObserver):
     def land(self, outcome: Outcome, *, is_known: bool) -> bool:
         """Process a completed pull; return whether a callback requests a stop."""
         self._latest = outcome.pull
-        if not is_known:
-            seconds = outcome.fit_seconds + outcome.score_seconds
-            self._first_began = min(self._first_began, time.monotonic() - seconds)
         if (n_due := self._n_lines_due()) > self._n_lines:
             self._n_lines, self._is_due = n_due, True
         self._is_due &= not is_known
@@ -163,7 +142,7 @@ class Progress(PullObserver):
 
     def report(self) -> ProgressReport:
         """Return the current state."""
-        outcomes, now = list(self.run.log.outcomes.values()), time.monotonic()
+        outcomes = list(self.run.log.outcomes.values())
         arm, level, scores = self._choice(outcomes)
         return ProgressReport(
             n_fits=len(outcomes),
@@ -174,8 +153,7 @@ class Progress(PullObserver):
             best_score=float(np.mean(scores)) if scores else nan,
             best_resources=self.run.task.resource.to_amount(level) if level else nan,
             best_n_splits=len(scores),
-            seconds=now - self.run.began,
-            seconds_left=self._seconds_left(now, outcomes),
+            seconds=time.monotonic() - self.run.began,
         )
 
     def _choice(self, outcomes: list[Outcome]) -> tuple[int, int, list[float]]:
@@ -197,25 +175,6 @@ class Progress(PullObserver):
         )
         return key[1], key[0], known[key]
 
-    def _seconds_left(self, now: float, outcomes: list[Outcome]) -> float | None:
-        """Return an estimate of the remaining time; None if it is not known.
-
-        The time of fits at a new level is not estimated: ten times the rows may take any time up
-        to the tenfold.
-        """
-        deadline = self.run.deadline
-        left = [] if deadline == inf else [max(0.0, deadline - now)]
-        seconds = defaultdict[int, list[float]](list)
-        for outcome in outcomes:
-            if outcome.pull not in self.run.log.places:
-                seconds[outcome.pull.level].append(outcome.fit_seconds + outcome.score_seconds)
-        n_left = self._planned - Counter(outcome.pull.level for outcome in outcomes)
-        if self._planned and seconds and n_left.keys() <= seconds.keys():
-            to_do = sum(n * float(np.mean(seconds[level])) for level, n in n_left.items())
-            done = sum(map(sum, seconds.values()))
-            left.append((now - self._first_began) / max(done, 1e-9) * to_do)
-        return min(left, default=None)
-
     def _write(self, line: str) -> None:
         if self.verbose > 0:
             write_line(line)
@@ -236,10 +195,8 @@ class Progress(PullObserver):
             best = f"choice so far: candidate {report.best_candidate}, score "
             best += f"{score_text(report.best_score)} on {counted(report.best_n_splits, 'split')}"
             best += resource_text(self.run.task.resource, report.best_resources)
-        times = f"{seconds_text(report.seconds)} elapsed"
-        if report.seconds_left is not None and report.seconds_left >= 1:
-            times += f", about {seconds_text(report.seconds_left)} left"
-        self._write(f"{place}{fits} of {tried}; {best}; {times}")
+        elapsed = f"{seconds_text(report.seconds)} elapsed"
+        self._write(f"{place}{fits} of {tried}; {best}; {elapsed}")
 
     def write_end(self, search: Any) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""
@@ -247,7 +204,8 @@ class Progress(PullObserver):
         n_read = len(run.log.places)
         used = f" ({n_read:,} of them from earlier searches)" if n_read else ""
         line = f"Done: {counted(len(run.log.outcomes), 'fit')}{used} in {seconds}"
-        line += f", stopped by {run.ended_by}" if run.ended_by else ""
+        end = search._results.end
+        line += f", stopped by {end.stopped_by}" if end.stopped_by else ""
         if hasattr(search, "best_index_"):
             results, row, name = search.cv_results_, search.best_index_, f"mean_test_{run.metric}"
             line += f"; chosen: candidate {results['candidate'][row]}, {name} "
