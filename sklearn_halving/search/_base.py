@@ -50,17 +50,9 @@ from sklearn_halving.search._parameters import (
     refuse_unknown,
 )
 from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search.preparing import _plan as planning
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
-from sklearn_halving.search.preparing._plan import (
-    Setup,
-    add_costs,
-    add_seconds,
-    check_rungs,
-    make_candidates,
-    make_plan,
-    plan_table,
-)
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import Fits, grid_fits, make_results, take_rows
 from sklearn_halving.search.reporting._summary import Summarizer, search_html
@@ -85,7 +77,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         return super().__new__(cls)
 
     @abstractmethod
-    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
+    def _setup(self, inputs: Inputs) -> tuple[planning.Setup, Policy]:
         """Return what the parameters and the data determine, and the policy."""
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -228,9 +220,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         run = own._prepare(check_inputs(own, X, y, params, random_state))
         run.start()  # raises if the budget is too small
         plan, resource = run.plan, run.setup.resource
-        table = plan_table(plan, resource)
+        table = planning.plan_table(plan, resource)
         if plan.has_rungs:
-            add_costs(table, grid_fits(run), continues=resource.can_continue(self.estimator))
+            continues = resource.can_continue(self.estimator)
+            planning.add_costs(table, grid_fits(run), continues=continues)
         may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
@@ -238,7 +231,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             n_workers = effective_n_jobs(self.n_jobs)
             refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
-            add_seconds(table, plan, seconds, n_workers, held)
+            planning.add_seconds(table, plan, seconds, n_workers, held)
         return table
 
     def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
@@ -258,10 +251,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
         setup, policy = self._setup(inputs)
-        plan = make_plan(policy, setup)
+        plan = planning.make_plan(policy, setup)
         source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
-        candidates = make_candidates(self.estimator, setup, plan, source)
-        check_rungs(self.estimator, setup, candidates)
+        candidates = planning.make_candidates(self.estimator, setup, plan, source)
+        planning.check_rungs(self.estimator, setup, candidates)
         return Run(setup, policy, plan, candidates, source)
 
     def _make_task(
@@ -305,8 +298,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         try:
             with open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor:
                 run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
-                if executor.can_abandon:
-                    progress.write_start(run.n_workers)
                 loop = PullLoop(
                     run.policy,
                     run.game,

@@ -6,7 +6,7 @@ What only a policy knows, such as a posterior, is added in `_results`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +19,9 @@ from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_table
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search._run import Run
 from sklearn_halving.splits._stream import corrected_variance_of_mean
 
-Means = Callable[[FloatArray, BoolArray], FloatArray]
-"""Function that returns the mean score of each row. Its arguments are the scores and whether they
-belong to a pull, both of shape (n_rows, n_splits)."""
 NEGLIGIBLE = 1e-12
 """A standard error below this share of the score comes from rounding."""
 
@@ -55,19 +52,13 @@ class ResultRows:
         return len(self.arm)
 
 
-def result_rows(
-    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
-) -> ResultRows:
-    """Return a row for each candidate and level, with the last rung at that level.
-
-    Without rungs, there is one row for each candidate.
-    """
-    if not plan.has_rungs:
-        return _rows_of_candidates(plan, outcomes, last_stage)
+def _rows_of_rungs(run: Run) -> ResultRows:
+    """Return a row for each candidate and level, with the last rung at that level."""
+    plan = run.plan
     n_repetitions = plan.problem.max_repetitions
     last_rung: dict[tuple[int, int, int], int] = {}
     n_pulls: Counter[tuple[int, int, int]] = Counter()
-    for pull in (outcome.pull for outcome in outcomes):
+    for pull in (outcome.pull for outcome in run.outcomes):
         place, number = plan.of_policy.position(pull)
         key = (place, pull.level, pull.arm)
         last_rung[key] = max(number, last_rung.get(key, 0))
@@ -93,13 +84,12 @@ def result_rows(
     return ResultRows(arm, level, places, rank_group, has_all > 0)
 
 
-def _rows_of_candidates(
-    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
-) -> ResultRows:
+def _rows_of_candidates(run: Run) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
+    plan, last_stage = run.plan, run.last_stages()
     n_arms, ranks_by = plan.problem.n_arms, plan.of_policy.ranks_by
     level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
-    for outcome in outcomes:
+    for outcome in run.outcomes:
         arm = outcome.pull.arm
         level[arm] = max(level[arm], outcome.pull.level)
         n_pulls[arm] += 1
@@ -124,30 +114,13 @@ def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     return np.where(n_pulls > 0, sums / np.maximum(n_pulls, 1), np.nan)
 
 
-def make_cv_results(
-    task: EvaluationTask,
-    outcomes: Iterable[Outcome],
-    rows: ResultRows,
-    means: Means,
-    overlap: float,
-) -> CvResults:
-    """Return the table in the form of GridSearchCV's ``cv_results_``.
-
-    Parameters
-    ----------
-    task : EvaluationTask
-        The task that was evaluated.
-    outcomes : iterable of Outcome
-        The outcomes of the pulls, in any order.
-    rows : ResultRows
-        The rows.
-    means : callable
-        Function that returns the mean score of each row.
-    overlap : float
-        Size of a test set divided by the size of a training set, for the standard errors.
-    """
-    pulls = _Cells.of(outcomes, rows, task.n_repetitions)
+def make_table(run: Run, *, is_finished: bool) -> tuple[ResultRows, CvResults]:
+    """Return the table in the form of GridSearchCV's ``cv_results_``, and what its rows are."""
+    task, has_rungs = run.task, run.plan.has_rungs
+    rows = _rows_of_rungs(run) if has_rungs else _rows_of_candidates(run)
+    pulls = _Cells.of(run.outcomes, rows, task.n_repetitions)
     numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))
+    has_failed = _have_failed(run, rows)
     results: CvResults = dict(rows.places)
     if not isinstance(task.resource, WholeFit):
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
@@ -171,14 +144,25 @@ def make_cv_results(
             for number, scores in zip(sorted(numbers), in_order.T, strict=True):
                 results[f"split{number}_{key}"] = scores
             is_compared = pulls.is_pulled & _works(table, rows.level)
-            results[f"mean_{key}"] = mean = means(table, is_compared)
+            mean = pulled_means(table, is_compared)
+            # If rungs were not finished, most candidates lack splits.
+            if not (has_rungs and is_finished):
+                mean = additive_means(table, is_compared, rows.level, has_failed)
+            results[f"mean_{key}"] = mean
             results[f"std_{key}"] = _deviations(table, is_compared)
-            error = np.sqrt(corrected_variance_of_mean(in_order, 1, overlap))
+            error = np.sqrt(corrected_variance_of_mean(in_order, 1, run.overlap))
             is_rounding = error < NEGLIGIBLE * np.abs(mean)
             results[f"standard_error_{key}"] = np.where(is_rounding, 0.0, error)
             if side == "test":
                 results[f"rank_{key}"] = ranks(mean, rows.rank_group)
-    return results
+    return rows, results
+
+
+def _have_failed(run: Run, rows: ResultRows) -> BoolArray:
+    """Return which candidates have a failed fit on a split on which others have a score."""
+    works = {o.pull[1:] for o in run.outcomes if not np.isnan(run.reward(o))}
+    of_arms = (o for o in run.outcomes if o.error is not None and o.pull[1:] in works)
+    return np.isin(rows.arm, [outcome.pull.arm for outcome in of_arms])
 
 
 def _works(table: FloatArray, level: IntArray) -> BoolArray:

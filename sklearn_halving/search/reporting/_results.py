@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -21,15 +20,7 @@ from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import first_of_each, own_candidate
-from sklearn_halving.search.reporting._cv_results import (
-    Means,
-    ResultRows,
-    additive_means,
-    make_cv_results,
-    pulled_means,
-    ranks,
-    result_rows,
-)
+from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.search.watching._failure_messages import no_score_message
 from sklearn_halving.splits._stream import split_scores
 
@@ -189,12 +180,8 @@ class Results:
 
 def make_results(run: Run, fits: Fits, end: End, estimator: Estimator) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
-    seconds, overlap = time.monotonic() - run.began, run.overlap
-    rows = result_rows(run.plan, run.outcomes, run.last_stages())
-    # If rungs were not finished, most candidates lack splits.
-    is_comparable = run.plan.has_rungs and end.reason == "policy"
-    means = pulled_means if is_comparable else _comparable_means(run, rows)
-    table = make_cv_results(run.task, run.outcomes, rows, means, overlap)
+    seconds = time.monotonic() - run.began
+    rows, table = make_table(run, is_finished=end.reason == "policy")
     return Results(
         fits,
         end,
@@ -205,21 +192,13 @@ def make_results(run: Run, fits: Fits, end: End, estimator: Estimator) -> Result
         own=_own_candidate(run, estimator),
         seconds=seconds,
         limit=run.deadline - run.began,
-        overlap=overlap,
+        overlap=run.overlap,
         n_workers=run.n_workers,
         cv_results=table,
         rows=rows,
         is_in_play=run.is_alive(),
         verdict=decide(run, table, rows, end),
     )
-
-
-def _comparable_means(run: Run, rows: ResultRows) -> Means:
-    """Return the function that averages scores of candidates on different splits."""
-    works = {o.pull[1:] for o in run.outcomes if not np.isnan(run.reward(o))}
-    of_arms = (o for o in run.outcomes if o.error is not None and o.pull[1:] in works)
-    failed = [outcome.pull.arm for outcome in of_arms]
-    return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
 
 
 def _own_candidate(run: Run, estimator: Estimator) -> int | None:
@@ -246,9 +225,12 @@ def decide(run: Run, results: CvResults, rows: ResultRows, end: End) -> Verdict:
     finalists = _finalists(run, results, rows, is_winner)
     if isinstance(run.game, Believes):
         belief = run.game.belief()
-        _add_belief(results, rows, belief)
+        results["posterior_mean"] = mean = belief.mean[rows.arm]
+        results["posterior_sd"] = belief.deviation[rows.arm]
+        results["lower_bound"] = belief.lower[rows.arm]
+        results["upper_bound"] = belief.upper[rows.arm]
         alive = run.is_alive()[rows.arm] & ~np.isnan(score).all()
-        results[rank] = ranks(np.where(alive, belief.mean[rows.arm], score), 1 * is_winner)
+        results[rank] = ranks(np.where(alive, mean, score), 1 * is_winner)
     else:
         results["probability_best"] = _probability(run, results, rows, finalists)
         if not run.plan.has_rungs and (results[rank][is_winner] != 1).any():
@@ -313,14 +295,6 @@ def _probability(
     is_full = rows.level == rows.level[is_known].max(initial=0)
     full = np.where(is_full, mean, np.nan)
     return np.where(is_known, probability_of_choice(full, scores, run.overlap), np.nan)
-
-
-def _add_belief(results: CvResults, rows: ResultRows, belief: Belief) -> None:
-    """Add what the policy believes."""
-    results["posterior_mean"] = belief.mean[rows.arm]
-    results["posterior_sd"] = belief.deviation[rows.arm]
-    results["lower_bound"] = belief.lower[rows.arm]
-    results["upper_bound"] = belief.upper[rows.arm]
 
 
 def numbers_of_scores(results: CvResults, side: str) -> IntArray:

@@ -105,10 +105,6 @@ class Progress(PullObserver):
         if n_known:
             self._write(f"{counted(n_known, 'fit')} of earlier searches can be used")
 
-    def write_start(self, n_workers: int) -> None:
-        """Write that worker processes start, which can take seconds."""
-        self._write(f"Starting {counted(n_workers, 'worker')}")
-
     def context_of(self, pull: Pull) -> CallbackContext | None:
         """Return scikit-learn's callback context of a pull, if a callback follows pulls."""
         return self.callbacks.context_of(pull) if self.callbacks.is_watched else None
