@@ -224,7 +224,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if plan.has_rungs:
             continues = resource.can_continue(self.estimator)
             planning.add_costs(table, grid_fits(run), continues=continues)
-        may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
+        may_be_less = not plan.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
             seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
@@ -305,7 +305,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     reward=run.reward,
                     log=run.log,
                     problem=run.plan.problem,
-                    window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
+                    window=run.plan.pulls_in_flight(run.policy.order_free),
                     observer=progress,
                     known=run.known,
                     known_first=run.known_first,
@@ -545,7 +545,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
         if "n_fits" in self.get_params(deep=False):
-            most = run.plan.of_policy.max_pulls
+            most = run.plan.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if (belief := self._results.verdict.belief) is not None:
             self.regret_bounds_ = belief.regret_bounds

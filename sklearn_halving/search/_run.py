@@ -151,7 +151,7 @@ class Run:
     def start(self) -> None:
         """Start the policy; raise if its parameters do not suit the search."""
         problem = self.plan.problem
-        if self.plan.of_policy.breaks_ties:
+        if self.plan.breaks_ties:
             ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
             problem = replace(problem, tie_break=ties)
         self.game = self.policy.start(problem, self.setup.inputs.seeds.policy)
@@ -198,7 +198,7 @@ class Run:
         for pull, stage in self.log.stages.items():
             last[pull.arm] = max(last[pull.arm], stage)
         is_left = self.is_alive() & (last >= 0)
-        if self.plan.of_policy.ranks_by == "stage":
+        if self.plan.ranks_by == "stage":
             last[is_left] = last.max()
         return last
 
@@ -302,7 +302,7 @@ def fix_rounds_of_winner(
 
 def report_doubt(run: Run) -> None:
     """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
-    policy, reward_range = run.policy, run.plan.of_policy.reward_range
+    policy, reward_range = run.policy, run.plan.reward_range
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
     outside = rewards[is_outside(reward_range, rewards)]
     if len(outside):

@@ -59,7 +59,7 @@ def _rows_of_rungs(run: Run) -> ResultRows:
     last_rung: dict[tuple[int, int, int], int] = {}
     n_pulls: Counter[tuple[int, int, int]] = Counter()
     for pull in (outcome.pull for outcome in run.outcomes):
-        place, number = plan.of_policy.position(pull)
+        place, number = plan.position(pull)
         key = (place, pull.level, pull.arm)
         last_rung[key] = max(number, last_rung.get(key, 0))
         n_pulls[key] += 1
@@ -79,7 +79,7 @@ def _rows_of_rungs(run: Run) -> ResultRows:
     # Candidates that were compared on all splits of a level rank before those that were
     # eliminated at that level. If the search was stopped, those without all fits rank behind.
     rank_group = np.zeros_like(level)
-    if plan.of_policy.ranks_by == "level":
+    if plan.ranks_by == "level":
         rank_group = 4 * level + 2 * goes_on + has_all
     return ResultRows(arm, level, places, rank_group, has_all > 0)
 
@@ -87,7 +87,7 @@ def _rows_of_rungs(run: Run) -> ResultRows:
 def _rows_of_candidates(run: Run) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
     plan, last_stage = run.plan, run.last_stages()
-    n_arms, ranks_by = plan.problem.n_arms, plan.of_policy.ranks_by
+    n_arms, ranks_by = plan.problem.n_arms, plan.ranks_by
     level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
     for outcome in run.outcomes:
         arm = outcome.pull.arm

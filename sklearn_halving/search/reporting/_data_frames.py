@@ -28,7 +28,7 @@ def _row(fits: Fits, outcome: Outcome) -> dict[str, object]:
     (arm, level, repetition), resource = outcome.pull, fits.resource
     row: dict[str, object] = {"candidate": arm}
     if fits.plan.has_rungs:
-        index, rung = fits.plan.of_policy.position(outcome.pull)
+        index, rung = fits.plan.position(outcome.pull)
         bracket = fits.plan.brackets[index]
         row |= {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
     if outcome.pull in fits.stages:

@@ -93,7 +93,7 @@ class CallbackTree:
         """
         plan, key = self._plan, tuple[int, ...]()
         if plan.has_rungs:
-            key = index, number = plan.of_policy.position(pull)
+            key = index, number = plan.position(pull)
         if key not in self._open:
             n_fits = plan.fits_of(plan.brackets[index].rounds[number])
             name = f"rung n_resources={self._resource.to_amount(pull.level)}"
@@ -118,7 +118,7 @@ class CallbackTree:
             return False
         stops, plan = is_known and self.replay_pull(pull), self._plan
         if plan.has_rungs:
-            key = index, number = plan.of_policy.position(pull)
+            key = index, number = plan.position(pull)
             self._n_landed[key] += 1
             if self._n_landed[key] == plan.fits_of(plan.brackets[index].rounds[number]):
                 stops |= bool(self._open.pop(key).call_on_fit_task_end(estimator=self.search))

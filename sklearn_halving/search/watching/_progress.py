@@ -95,7 +95,7 @@ class Progress(PullObserver):
 
     @property
     def _at_most(self) -> str:
-        is_exact = self.run.plan.of_policy.is_exact and self.run.deadline == inf
+        is_exact = self.run.plan.is_exact and self.run.deadline == inf
         return "" if is_exact else "at most "
 
     def begin(self) -> None:
@@ -179,7 +179,7 @@ class Progress(PullObserver):
         """Write a line with the present state."""
         report, place = self.report(), ""
         if self.run.plan.has_rungs:
-            index, rung = self.run.plan.of_policy.position(self._latest)
+            index, rung = self.run.plan.position(self._latest)
             place = f"bracket {self.run.plan.brackets[index].label}, rung {rung}: "
         fits = counted(report.n_fits, "fit")
         if report.n_planned is not None:
