@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -53,6 +54,7 @@ from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, repor
 from sklearn_halving.search.preparing import _plan as planning
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
+from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import Fits, grid_fits, make_results, take_rows
 from sklearn_halving.search.reporting._summary import Summarizer, search_html
@@ -255,7 +257,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
         candidates = planning.make_candidates(self.estimator, setup, plan, source)
         planning.check_rungs(self.estimator, setup, candidates)
-        return Run(setup, policy, plan, candidates, source)
+        own = params_digest(own_candidate(self.estimator, setup.space))
+        return Run(setup, policy, plan, candidates, source, own)
 
     def _make_task(
         self, run: Run, callbacks: CallbackTree | None = None, *, seeds_all: bool = False
@@ -540,7 +543,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run, self._fits, end, self.estimator)
+            self._results = make_results(run, self._fits, end)
         hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
@@ -106,6 +105,8 @@ class Run:
         The candidates, some of which may be created during the search.
     source : Source or None
         What creates candidates during the search, if any are.
+    own : str
+        The digest of the unmodified estimator as a candidate.
     task : EvaluationTask
         The task of the workers.
     deadline : float
@@ -135,6 +136,7 @@ class Run:
     plan: SearchPlan
     candidates: LazyCandidates
     source: Source | None
+    own: str
     game: Any = field(init=False)
     task: EvaluationTask = field(init=False)
     deadline: float = inf
@@ -152,7 +154,7 @@ class Run:
         """Start the policy; raise if its parameters do not suit the search."""
         problem = self.plan.problem
         if self.plan.breaks_ties:
-            ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
+            ties = tuple(int(digest[:12], 16) for digest in self.candidates.digests)
             problem = replace(problem, tie_break=ties)
         self.game = self.policy.start(problem, self.setup.inputs.seeds.policy)
         if self.source is not None:

@@ -252,14 +252,6 @@ def _draw_indices(
     return drawn
 
 
-def first_of_each(candidates: Iterable[Params]) -> list[int]:
-    """Return the index of the first of all equal candidates, for each different one."""
-    first: dict[str, int] = {}
-    for index, params in enumerate(candidates):
-        first.setdefault(params_digest(params), index)
-    return list(first.values())
-
-
 def search_space(parameters: Any, resource: Resource, inputs: Inputs) -> SearchSpace:
     """Return the search space, with the candidates of ``initial_candidates`` in front.
 

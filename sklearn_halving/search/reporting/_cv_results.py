@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.base import clone
 
 from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
-from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies.noise._additive_model import fit_table
@@ -221,7 +221,7 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         return {}
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        as_drawn = arm_estimator(task, task.candidates[arm], task.max_level)
+        as_drawn = clone(task.estimator).set_params(**clone(task.candidates[arm], safe=False))
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}

@@ -9,8 +9,12 @@ from sklearn_halving._formatting import counted, differing_names
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._space import first_of_each
-from sklearn_halving.search.reporting._results import Fits, Results, numbers_of_scores
+from sklearn_halving.search.reporting._results import (
+    Fits,
+    Results,
+    first_of_each,
+    numbers_of_scores,
+)
 
 
 def make_history(fits: Fits) -> pd.DataFrame:
@@ -73,7 +77,9 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     times = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
     seconds, n_fits = times.sum(), times.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    rows = [order[place] for place in first_of_each(params[row] for row in order)]
+    rows = [
+        order[place] for place in first_of_each(results.digests[candidate[row]] for row in order)
+    ]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import CvResults, Estimator, Params
+from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import End, Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -19,7 +19,6 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._space import first_of_each, own_candidate
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.search.watching._failure_messages import no_score_message
 from sklearn_halving.splits._stream import split_scores
@@ -116,8 +115,8 @@ class Results:
     ----------
     distributions : list[Params]
         The search space.
-    n_candidates : int
-        Number of candidates that were created.
+    digests : list[str]
+        The digests of the candidates that were created, which equal candidates share.
     n_grid_fits : int or None
         Number of fits of GridSearchCV over the same candidates; None if they are not a grid.
     metric : str
@@ -143,7 +142,7 @@ class Results:
     fits: Fits
     end: End
     distributions: list[Params]
-    n_candidates: int
+    digests: list[str]
     n_grid_fits: int | None
     metric: str
     own: int | None
@@ -178,18 +177,19 @@ class Results:
         return int(np.where(is_fitted, self.rows.level, 0).argmax())
 
 
-def make_results(run: Run, fits: Fits, end: End, estimator: Estimator) -> Results:
+def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
     seconds = time.monotonic() - run.began
     rows, table = make_table(run, is_finished=end.reason == "policy")
+    fitted = {pull.arm for pull in run.log.outcomes}
     return Results(
         fits,
         end,
         run.setup.space.distributions,
-        n_candidates=sum(1 for _ in run.candidates),  # some may not exist yet
+        digests=run.candidates.digests,
         n_grid_fits=grid_fits(run),
         metric=run.metric,
-        own=_own_candidate(run, estimator),
+        own=next((arm for arm in sorted(fitted) if run.candidates.digests[arm] == run.own), None),
         seconds=seconds,
         limit=run.deadline - run.began,
         overlap=run.overlap,
@@ -201,20 +201,13 @@ def make_results(run: Run, fits: Fits, end: End, estimator: Estimator) -> Result
     )
 
 
-def _own_candidate(run: Run, estimator: Estimator) -> int | None:
-    """Return the first fitted candidate that is the unmodified estimator."""
-    own = params_digest(own_candidate(estimator, run.setup.space))
-    fitted = sorted({pull.arm for pull in run.log.outcomes})
-    return next((a for a in fitted if params_digest(run.candidates[a]) == own), None)
-
-
 def grid_fits(run: Run) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
     space, n_splits = run.setup.space, run.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    n_made = sum(1 for _ in run.candidates)  # none is made again before all are made
-    return space.n_of_grid * n_splits if n_made >= space.at_most() else None
+    is_whole = len(run.candidates.digests) >= space.at_most()  # repeated after all were made
+    return space.n_of_grid * n_splits if is_whole else None
 
 
 def decide(run: Run, results: CvResults, rows: ResultRows, end: End) -> Verdict:
@@ -284,7 +277,7 @@ def _probability(
     if run.plan.has_rungs:
         # Equal candidates count once, or they would share the probability; the winner stays.
         index = finalists[np.argsort(rows.arm[finalists] != run.best_arm, kind="stable")]
-        index = index[first_of_each(results["params"][row] for row in index)]
+        index = index[first_of_each(run.candidates.digests[arm] for arm in rows.arm[index])]
         index = index[:0] if len(index) == 1 else index  # alone, it is not certain
     elif run.plan.makes_candidates:
         n_scores = (~np.isnan(scores)).sum(axis=1)
@@ -295,6 +288,14 @@ def _probability(
     is_full = rows.level == rows.level[is_known].max(initial=0)
     full = np.where(is_full, mean, np.nan)
     return np.where(is_known, probability_of_choice(full, scores, run.overlap), np.nan)
+
+
+def first_of_each(digests: Iterable[str]) -> list[int]:
+    """Return the index of the first of all equal candidates, for each different one."""
+    first: dict[str, int] = {}
+    for index, digest in enumerate(digests):
+        first.setdefault(digest, index)
+    return list(first.values())
 
 
 def numbers_of_scores(results: CvResults, side: str) -> IntArray:

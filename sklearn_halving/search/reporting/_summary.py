@@ -133,10 +133,10 @@ class Summarizer:
         results, resource = self.results, self.results.fits.resource
         n_fitted = len({outcome.pull.arm for outcome in results.fits.outcomes})
         if isinstance(resource, WholeFit):
-            return data.Searched(results.n_candidates, n_fitted)
+            return data.Searched(len(results.digests), n_fitted)
         amounts = {resource.to_amount(outcome.pull.level) for outcome in results.fits.outcomes}
         name, reach = resource.name, (min(amounts), max(amounts))
-        return data.Searched(results.n_candidates, n_fitted, name, *reach)
+        return data.Searched(len(results.digests), n_fitted, name, *reach)
 
     def _spent(self) -> data.Spent:
         results, fits = self.results, self.results.fits
