@@ -559,7 +559,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _report(self, run: Run, end: End) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(failures.no_fit_message(run.policy))
+            raise ValueError(f"{run.policy!r} ended before the first fit. Use another policy.")
         failures.report_failures(run.task, run.outcomes)
         failures.report_broken_splits(run.task, run.outcomes, run.reward)
         failures.report_lost_models(run.log.lost_models)

@@ -20,8 +20,10 @@ from sklearn_halving.search._run import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
-from sklearn_halving.search.watching._failure_messages import no_score_message
 from sklearn_halving.splits._stream import split_scores
+
+ALL_RUNGS = " with the largest resource; policies.Hyperband(select='all_rungs') uses others"
+"""What helps if candidates have scores in lower rungs alone."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ class Results:
             return self.verdict.row
         was_broken_off = self.end.reason in ("interrupt", "error")
         if was_broken_off or not np.isnan(self.cv_results[f"mean_test_{self.metric}"]).all():
-            raise ValueError(no_score_message(has_rungs=self.fits.plan.has_rungs))
+            where = ALL_RUNGS if self.fits.plan.has_rungs else ""
+            raise ValueError(f"No candidate can be chosen, because none has a score{where}.")
         warn_user("Every mean score is NaN, so the first candidate is chosen.")
         is_fitted = self.cv_results.get("n_fits", 1) > np.zeros(len(self.rows))
         return int(np.where(is_fitted, self.rows.level, 0).argmax())

@@ -103,12 +103,6 @@ class CallbackTree:
         )
         return lone
 
-    def replay_pull(self, pull: Pull) -> bool:
-        """Begin and end a pull from a checkpoint; return whether to stop."""
-        context = self.context_of(pull)
-        context.call_on_fit_task_begin(estimator=self.search)
-        return bool(context.call_on_fit_task_end(estimator=self.search))
-
     def land(self, pull: Pull, *, is_known: bool) -> bool:
         """Count a pull that returned; return whether a callback requests a stop.
 
@@ -116,7 +110,11 @@ class CallbackTree:
         """
         if not self.is_watched:
             return False
-        stops, plan = is_known and self.replay_pull(pull), self._plan
+        stops, plan = False, self._plan
+        if is_known:  # nobody has begun it
+            context = self.context_of(pull)
+            context.call_on_fit_task_begin(estimator=self.search)
+            stops = bool(context.call_on_fit_task_end(estimator=self.search))
         if plan.has_rungs:
             key = index, number = plan.position(pull)
             self._n_landed[key] += 1

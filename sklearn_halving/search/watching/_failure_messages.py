@@ -16,7 +16,6 @@ from sklearn_halving._formatting import counted, object_text, raised, seconds_te
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.search._run import RESUME
 
 FEW_FULL_FITS = 3
@@ -175,19 +174,6 @@ def report_non_finite(cv_results: CvResults) -> None:
                     f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
                     f"{len(means)} in {key!r}."
                 )
-
-
-def no_score_message(*, has_rungs: bool) -> str:
-    """Return why no candidate can be chosen."""
-    where = ""
-    if has_rungs:
-        where = " with the largest resource; policies.Hyperband(select='all_rungs') uses others"
-    return f"No candidate can be chosen, because none has a score{where}."
-
-
-def no_fit_message(policy: Policy) -> str:
-    """Return why a search ended before its first fit."""
-    return f"{policy!r} ended before the first fit. Use another policy."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool) -> str:
