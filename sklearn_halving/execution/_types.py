@@ -21,7 +21,8 @@ from sklearn_halving._content_hash import content_hash
 from sklearn_halving._formatting import raised
 from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
-from sklearn_halving.policies._types import ALL_TRIED, Pull
+from sklearn_halving.policies._protocol import ALL_TRIED
+from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
 from sklearn_halving.resources._resource import Resource
 from sklearn_halving.splits import SplitStream

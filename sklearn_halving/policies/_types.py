@@ -11,8 +11,6 @@ import numpy as np
 
 from sklearn_halving.policies._arrays import FloatArray, IntArray
 
-ALL_TRIED = "all candidates were tried"
-"""What a game may say of its end if nothing is left to do: the play is then complete."""
 NO_ARM = -1
 """Stands for an arm where there is none, as in a recommendation before the first reward."""
 MAX_SPLITS = 25
