@@ -282,9 +282,7 @@ class AdaptiveSearchCV(BaseSearch):
             return space
         own = own_candidate(self.estimator, space)
         others = (p for p in space.initial if params_digest(p) != params_digest(own))
-        space = space.starting_with([own, *others])
-        space.has_own = True
-        return space
+        return space.starting_with([own, *others], has_own=True)
 
     def _require_none(self, name: str, why: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""

@@ -561,7 +561,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if not run.outcomes:
             raise ValueError(f"{run.policy!r} ended before the first fit. Use another policy.")
         failures.report_failures(run.task, run.outcomes)
-        failures.report_broken_splits(run.task, run.outcomes, run.reward)
+        failures.report_broken_splits(run)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:

@@ -210,7 +210,7 @@ class Run:
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
         way_out = "" if self.known is None else f" {RESUME}"
         choice = "None of them has a score, so none is chosen."
-        if not all(np.isnan(self.reward(outcome)) for outcome in self.outcomes):
+        if self.telling:
             choice = "The best of those with a score is chosen."
         return (
             f"The search was stopped by {end.text} after {fits} of {candidates}. {choice}{way_out}"
@@ -220,6 +220,11 @@ class Run:
     def outcomes(self) -> list[Outcome]:
         """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @cached_property
+    def telling(self) -> set[tuple[int, int]]:
+        """The levels and splits on which a candidate has a score. Others say nothing."""
+        return {o.pull[1:] for o in self.outcomes if not np.isnan(self.reward(o))}
 
     @cached_property
     def overlap(self) -> float:

@@ -58,6 +58,8 @@ class SearchSpace:
     initial : sequence of dict, default=()
         Candidates that come before all others, with different parameters. They are a part of the
         space, and are not drawn again.
+    has_own : bool, default=False
+        Whether the first initial candidate is the unmodified estimator.
 
     Attributes
     ----------
@@ -65,18 +67,18 @@ class SearchSpace:
         The parameters.
     is_grid : bool
         Whether all values are lists.
-    has_own : bool
-        Whether the first initial candidate is the unmodified estimator.
     """
 
-    has_own = False
-
     def __init__(
-        self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
+        self,
+        param_distributions: ParamDistributions,
+        initial: Sequence[Params] = (),
+        has_own: bool = False,
     ) -> None:
         _check_lists(param_distributions)
         spaces = ParameterSampler(param_distributions, n_iter=1).param_distributions
         self._spaces = [dict(space) for space in spaces]
+        self.has_own = has_own
         self.initial = tuple(dict(sorted(params.items())) for params in initial)
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
@@ -92,9 +94,9 @@ class SearchSpace:
                 "dict of parameter names and values, or a list of such dicts."
             )
 
-    def starting_with(self, first: Iterable[Params]) -> SearchSpace:
+    def starting_with(self, first: Iterable[Params], *, has_own: bool = False) -> SearchSpace:
         """Return the space with other initial candidates."""
-        return SearchSpace(self.distributions, list(first))
+        return SearchSpace(self.distributions, list(first), has_own)
 
     @property
     def distributions(self) -> list[Params]:

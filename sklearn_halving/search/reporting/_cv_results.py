@@ -160,9 +160,8 @@ def make_table(run: Run, *, is_finished: bool) -> tuple[ResultRows, CvResults]:
 
 def _have_failed(run: Run, rows: ResultRows) -> BoolArray:
     """Return which candidates have a failed fit on a split on which others have a score."""
-    works = {o.pull[1:] for o in run.outcomes if not np.isnan(run.reward(o))}
-    of_arms = (o for o in run.outcomes if o.error is not None and o.pull[1:] in works)
-    return np.isin(rows.arm, [outcome.pull.arm for outcome in of_arms])
+    failed = [o.pull for o in run.outcomes if o.error is not None]
+    return np.isin(rows.arm, [pull.arm for pull in failed if pull[1:] in run.telling])
 
 
 def _works(table: FloatArray, level: IntArray) -> BoolArray:
