@@ -204,11 +204,6 @@ class SearchPlan(Plan):
         """Return the maximum number of fits of a plan or a round; None if it is not known."""
         return rounds.n_pulls(self.problem.max_repetitions)
 
-    @property
-    def n_loops(self) -> int:
-        """Number of loops of brackets."""
-        return len({bracket.loop for bracket in self.brackets})
-
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each round."""
