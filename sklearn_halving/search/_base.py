@@ -143,6 +143,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
             run.refit_cost = run.setup.splits.refit_cost if self.refit else 0.0
             self._forget()
+            self.scorer_ = named_scorers(task.scorer) or task.scorer
             with Interrupt() as interrupt:  # until the results are set
                 try:
                     progress, end = self._pull(run, limits, callbacks, interrupt)
@@ -554,7 +555,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.regret_bounds_ = belief.regret_bounds
         self.n_resources_spent_ = self._fits.n_resources_spent
         self.full_fits_ = self._fits.full_fits
-        self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
 
     def _report(self, run: Run, end: End) -> None:
         """Warn about failures; raise if there are no outcomes."""

@@ -20,14 +20,12 @@ from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import End, EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._protocol import (
     Believes,
     Guarantees,
     PlaysStages,
     Policy,
     StopsEarly,
-    alive_arms,
 )
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
@@ -184,25 +182,6 @@ class Run:
             reason = "time_budget" if self.plan.uses_time and not rules else reason
         is_early = reason != "policy"
         return End(reason, IN_WORDS.get(reason, self.budget) if is_early else " or ".join(rules))
-
-    def is_alive(self) -> BoolArray:
-        """Return which arms the policy may still pull."""
-        return alive_arms(self.game, self.plan.problem.n_arms)
-
-    def last_stages(self) -> IntArray | None:
-        """Return the last stage in which each candidate was in play; None without stages.
-
-        Candidates without a fit have -1.
-        """
-        if not isinstance(self.game, PlaysStages):
-            return None
-        last = np.full(self.plan.problem.n_arms, -1)
-        for pull, stage in self.log.stages.items():
-            last[pull.arm] = max(last[pull.arm], stage)
-        is_left = self.is_alive() & (last >= 0)
-        if self.plan.ranks_by == "stage":
-            last[is_left] = last.max()
-        return last
 
     def stopped_message(self, end: End) -> str:
         """Return the message of a search that was stopped: what it did, and how to resume it."""

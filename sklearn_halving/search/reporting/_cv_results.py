@@ -17,6 +17,7 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._protocol import PlaysStages
 from sklearn_halving.policies.noise._additive_model import fit_table
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.search._run import Run
@@ -84,9 +85,9 @@ def _rows_of_rungs(run: Run) -> ResultRows:
     return ResultRows(arm, level, places, rank_group, has_all > 0)
 
 
-def _rows_of_candidates(run: Run) -> ResultRows:
+def _rows_of_candidates(run: Run, alive: BoolArray) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
-    plan, last_stage = run.plan, run.last_stages()
+    plan, last_stage = run.plan, _last_stages(run, alive)
     n_arms, ranks_by = plan.problem.n_arms, plan.ranks_by
     level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
     for outcome in run.outcomes:
@@ -107,6 +108,22 @@ def _rows_of_candidates(run: Run) -> ResultRows:
     return ResultRows(arms, level[has_row], places, rank_group[has_row], no_rungs)
 
 
+def _last_stages(run: Run, alive: BoolArray) -> IntArray | None:
+    """Return the last stage in which each candidate was in play; None without stages.
+
+    Candidates without a fit have -1.
+    """
+    if not isinstance(run.game, PlaysStages):
+        return None
+    last = np.full(run.plan.problem.n_arms, -1)
+    for pull, stage in run.log.stages.items():
+        last[pull.arm] = max(last[pull.arm], stage)
+    is_left = alive & (last >= 0)
+    if run.plan.ranks_by == "stage":
+        last[is_left] = last.max()
+    return last
+
+
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     """Return the mean over the splits that were pulled; NaN if there are none."""
     n_pulls = is_pulled.sum(axis=1)
@@ -114,10 +131,13 @@ def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     return np.where(n_pulls > 0, sums / np.maximum(n_pulls, 1), np.nan)
 
 
-def make_table(run: Run, *, is_finished: bool) -> tuple[ResultRows, CvResults]:
-    """Return the table in the form of GridSearchCV's ``cv_results_``, and what its rows are."""
+def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[ResultRows, CvResults]:
+    """Return the table in the form of GridSearchCV's ``cv_results_``, and what its rows are.
+
+    ``alive`` says which candidates are still in play.
+    """
     task, has_rungs = run.task, run.plan.has_rungs
-    rows = _rows_of_rungs(run) if has_rungs else _rows_of_candidates(run)
+    rows = _rows_of_rungs(run) if has_rungs else _rows_of_candidates(run, alive)
     pulls = _Cells.of(run.outcomes, rows, task.n_repetitions)
     numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))
     has_failed = _have_failed(run, rows)

@@ -12,7 +12,7 @@ from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import End, Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._protocol import Believes
+from sklearn_halving.policies._protocol import Believes, alive_arms
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.noise._noise_estimates import probability_of_choice
 from sklearn_halving.resources import Resource
@@ -183,7 +183,8 @@ class Results:
 def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
     seconds = time.monotonic() - run.began
-    rows, table = make_table(run, is_finished=end.reason == "policy")
+    alive = alive_arms(run.game, run.plan.problem.n_arms)
+    rows, table = make_table(run, alive, is_finished=end.reason == "policy")
     fitted = {pull.arm for pull in run.log.outcomes}
     return Results(
         fits,
@@ -199,8 +200,8 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
         n_workers=run.n_workers,
         cv_results=table,
         rows=rows,
-        is_in_play=run.is_alive(),
-        verdict=decide(run, table, rows, end),
+        is_in_play=alive,
+        verdict=decide(run, table, rows, alive, end),
     )
 
 
@@ -213,7 +214,7 @@ def grid_fits(run: Run) -> int | None:
     return space.n_of_grid * n_splits if is_whole else None
 
 
-def decide(run: Run, results: CvResults, rows: ResultRows, end: End) -> Verdict:
+def decide(run: Run, results: CvResults, rows: ResultRows, alive: BoolArray, end: End) -> Verdict:
     """Return the verdict on a table, which gets the ranks and probabilities of the policy."""
     best, belief = run.best_arm, None
     is_winner, rank = rows.arm == best, f"rank_test_{run.metric}"
@@ -225,8 +226,8 @@ def decide(run: Run, results: CvResults, rows: ResultRows, end: End) -> Verdict:
         results["posterior_sd"] = belief.deviation[rows.arm]
         results["lower_bound"] = belief.lower[rows.arm]
         results["upper_bound"] = belief.upper[rows.arm]
-        alive = run.is_alive()[rows.arm] & ~np.isnan(score).all()
-        results[rank] = ranks(np.where(alive, mean, score), 1 * is_winner)
+        is_left = alive[rows.arm] & ~np.isnan(score).all()
+        results[rank] = ranks(np.where(is_left, mean, score), 1 * is_winner)
     else:
         results["probability_best"] = _probability(run, results, rows, finalists)
         if not run.plan.has_rungs and (results[rank][is_winner] != 1).any():
