@@ -739,10 +739,6 @@ class DoublingHalving(PlannedPolicy):
         """Return the rungs of all runs as stages."""
         return replace(super().plan(problem), ranks_by="level")
 
-    def most_pulls(self, problem: Problem) -> int | None:
-        """Return None: the budget is a number of units."""
-        return None
-
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the rungs of all runs."""
         return tuple(rung for run in self._runs(problem) for rung in run)

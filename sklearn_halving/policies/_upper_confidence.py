@@ -310,7 +310,6 @@ class LUCB(IndexPolicy):
     (0.0, 725)
     """
 
-    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05
@@ -328,7 +327,7 @@ class LUCB(IndexPolicy):
         x = log(1.25 * arms.n_arms * t**4 / self.delta)
         return arms.width * np.sqrt(x / (2 * n_pulls))
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         rival, arms.memory = arms.memory, NO_ARM
         if rival != NO_ARM and usable[rival]:  # the second pull of the round
             return int(rival)
@@ -392,7 +391,6 @@ class LilUCB(IndexPolicy):
     (0.0, 88)
     """
 
-    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05

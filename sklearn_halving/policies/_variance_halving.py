@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
@@ -194,6 +194,18 @@ class UniformAllocation(PlannedPolicy):
         return (Round(n_arms, problem.max_level, most_pulls=n_arms * n_each),)
 
 
+class HalvingGame(PlannedGame):
+    """A game of `VarianceHalving`, which may stop early."""
+
+    policy: VarianceHalving
+
+    def ended_by(self) -> Sequence[str]:
+        """Return the stopping rules in use if one of them ended the play, else nothing."""
+        policy = self.policy
+        rules = {"stop_probability": policy.stop_probability, "tolerance": policy.tolerance}
+        return [f"{k}={v}" for k, v in rules.items() if self.is_stopped and v is not None]
+
+
 @dataclass(frozen=True)
 class VarianceHalving(PlannedPolicy):
     r"""Choose the best of many noisy arms with a fixed number of pulls.
@@ -294,6 +306,8 @@ class VarianceHalving(PlannedPolicy):
     (2, 60, True)
     """
 
+    game = HalvingGame
+
     n_pulls: Count
     allocation: Allocation = "likelihood"
     reward_variances: ArrayLike | None = None
@@ -319,10 +333,6 @@ class VarianceHalving(PlannedPolicy):
         """Return the stages. With "likelihood", no arm is eliminated."""
         halves = self.allocation != "likelihood"
         return replace(super().plan(problem), ranks_by="stage" if halves else "score")
-
-    def start(self, problem: Problem, seed: Seed = None) -> HalvingGame:
-        """Return the game before the first pull."""
-        return HalvingGame(self, problem)
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the stages of Algorithm 1."""
@@ -432,15 +442,3 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
-
-
-class HalvingGame(PlannedGame):
-    """A game of `VarianceHalving`, which may stop early."""
-
-    policy: VarianceHalving
-
-    def ended_by(self) -> Sequence[str]:
-        """Return the stopping rules in use if one of them ended the play, else nothing."""
-        policy = self.policy
-        rules = {"stop_probability": policy.stop_probability, "tolerance": policy.tolerance}
-        return [f"{k}={v}" for k, v in rules.items() if self.is_stopped and v is not None]

@@ -8,7 +8,7 @@ and the stopping rule.
 from __future__ import annotations
 
 from math import inf, isinf, isnan
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import (
     BasePolicy,
-    RewardRange,
+    budget_of,
     check_budget,
     known_range,
     reward_width,
@@ -62,7 +62,7 @@ class IndexGame:
 
     def __init__(self, policy: IndexPolicy, problem: Problem, seed: Seed) -> None:
         self.policy, self.problem, self.n_arms = policy, problem, problem.n_arms
-        self.width, self.most_pulls = policy.width(problem), policy.checked_budget(problem)
+        self.width, self.most_pulls = reward_width(policy, problem), policy.checked_budget(problem)
         self.low, self.high = known_range(policy, problem) or (-inf, inf)
         self.statistics, self.splits = ArmStatistics(self.n_arms), BrokenSplits()
         self.mean, self.n_known = self.statistics.mean, self.statistics.n_pulls
@@ -109,7 +109,7 @@ class IndexGame:
             if 2 * self._n_without_first() > self.n_arms:
                 return NO_ARM
             usable = usable & (self.n_known >= n_first)
-        return self.policy.choose(self, usable) if usable.any() else NO_ARM
+        return self.policy.select(self, usable) if usable.any() else NO_ARM
 
     def _n_without_first(self) -> int:
         """Return how many arms still lack a reward of their first pulls."""
@@ -195,16 +195,14 @@ class ConfidentGame(IndexGame):
 class IndexPolicy(BasePolicy):
     """Base class of a policy of your own that pulls the arm with the largest index.
 
-    A subclass is a frozen dataclass with the field ``n_pulls``, and writes `index`. A game asks
-    for one pull at a time. Further requests before its reward is known take pulls in flight into
-    account.
+    A subclass is a frozen dataclass with the field ``n_pulls``, or ``max_pulls``, which may be
+    None, and writes `index`. A game asks for one pull at a time. Further requests before its
+    reward is known take pulls in flight into account.
 
     Attributes
     ----------
     n_first : int
         Number of pulls that an arm needs before it has an index.
-    budget : Literal['n_pulls', 'max_pulls']
-        The field with the maximum number of pulls; ``max_pulls`` may be None.
     goes_on_when_decided : bool
         Whether an arm without rivals is still pulled, to collect rewards.
 
@@ -225,17 +223,14 @@ class IndexPolicy(BasePolicy):
     """
 
     n_first: ClassVar[int] = 1
-    budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
     goes_on_when_decided: ClassVar[bool] = False
     game: ClassVar[type[IndexGame]] = IndexGame
-
-    reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
         """Return the index of each arm, with any value for arms that cannot be pulled."""
         raise NotImplementedError
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         """Return the usable arm with the largest index. At least one is usable."""
         return largest_usable(self.index(arms), usable)
 
@@ -254,23 +249,18 @@ class IndexPolicy(BasePolicy):
         """Return the arm to choose, by default the one with the best mean."""
         return best_known(arms.alive, arms.mean)
 
-    def width(self, problem: Problem) -> float:
-        """Return the width of the range of rewards; 1 if the policy has no field for it."""
-        return reward_width(self, problem) if "reward_range" in vars(self) else 1.0
-
     def checked_budget(self, problem: Problem) -> float:
         """Return the maximum number of pulls, or raise if it is too small."""
-        most, n_arms = getattr(self, self.budget), problem.n_arms
-        if most is None and self.budget == "max_pulls":
+        (name, most), n_arms = budget_of(self), problem.n_arms
+        if most is None and name == "max_pulls":
             return inf
         why = f"to pull each of {n_arms} candidates {self.n_first} times"
-        check_budget(self.budget, most, 1 if n_arms == 1 else max(1, self.n_first * n_arms), why)
+        check_budget(name, most, 1 if n_arms == 1 else max(1, self.n_first * n_arms), why)
         return float(most)
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        most = getattr(self, self.budget)
-        return open_plan(problem, most, reward_range=known_range(self, problem))
+        return open_plan(problem, budget_of(self)[1], reward_range=known_range(self, problem))
 
     def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
         """Return the game before the first pull.
