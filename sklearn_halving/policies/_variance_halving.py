@@ -323,8 +323,8 @@ class VarianceHalving(PlannedPolicy):
         """Validate the parameters that do not depend on the number of arms."""
         super().__post_init__()
         holds = (self.allocation == "known") == (self.reward_variances is not None)
-        rule, got = "be given if, and only if, allocation='known'", repr(self.reward_variances)
-        refuse_unless(holds, "reward_variances", rule, f"{self.allocation!r} and {got}")
+        rule = f"be given if, and only if, allocation='known', here {self.allocation!r}"
+        refuse_unless(holds, "reward_variances", rule, self.reward_variances)
         if self.allocation == "likelihood":  # it has no stages, and goes back to arms it left
             rule = "be True, or use another allocation than 'likelihood'"
             refuse_unless(self.keep_pulls, "keep_pulls", rule, self.keep_pulls)

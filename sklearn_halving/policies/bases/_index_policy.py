@@ -46,6 +46,8 @@ class IndexGame:
         Number of rewards of each arm.
     mean : ndarray
         Mean reward of each arm; NaN for arms without a reward and for failed arms.
+    variance : ndarray
+        Unbiased variance of the rewards of each arm; 0 for too few pulls.
     alive : ndarray of bool
         Arms that have not failed.
     n_asked : ndarray of int
@@ -66,17 +68,13 @@ class IndexGame:
         self.low, self.high = known_range(policy, problem) or (-inf, inf)
         self.statistics, self.splits = ArmStatistics(self.n_arms), BrokenSplits()
         self.mean, self.n_known = self.statistics.mean, self.statistics.n_pulls
-        self.n, self.n_asked = np.zeros(self.n_arms), np.zeros(self.n_arms, dtype=np.int64)
+        self.n, self.variance = np.zeros((2, self.n_arms))
+        self.n_asked = np.zeros(self.n_arms, dtype=np.int64)
         self.alive = np.ones(self.n_arms, dtype=bool)
         self.n_alive, self.n_asked_in_all, self.n_told = self.n_arms, 0, 0
         self.is_finished = self.is_decided = self.is_outside = False
         self._has_first = policy.n_first == 0
         self.memory: Any = policy.first_memory(self, seed)
-
-    @property
-    def variance(self) -> FloatArray:
-        """The unbiased variance of the rewards of each arm; 0 for too few pulls."""
-        return self.statistics.variance()
 
     def can_be_pulled(self) -> BoolArray:
         """Return which arms have not failed and have a split left."""
@@ -135,6 +133,8 @@ class IndexGame:
         if reward == reward:
             self.is_outside |= not self.low <= reward <= self.high
             self.statistics.add_one(arm, reward)
+            freedom = max(self.n_known.item(arm) - 1, 1)
+            self.variance[arm] = self.statistics.squares.item(arm) / freedom
             if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
                 failed = [*failed, arm]
         else:

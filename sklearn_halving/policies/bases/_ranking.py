@@ -63,6 +63,9 @@ def largest_usable(index: FloatArray, usable: BoolArray) -> int:
 
     An index of NaN is treated as minus infinity. Ties go to the smaller arm.
     """
+    arm = int(index.argmax())
+    if usable[arm] and index[arm] == index[arm]:
+        return arm
     index = np.where(usable & (index == index), index, -np.inf)
     return usable_or_first(int(index.argmax()), usable)
 

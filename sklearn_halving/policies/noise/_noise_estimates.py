@@ -203,7 +203,7 @@ def checked_variances(variances: npt.ArrayLike, n_arms: int) -> FloatArray:
     rule = f"have one value for each of the {n_arms} arms, finite and not negative"
     has_shape = values.shape == (n_arms,)
     is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
-    got = repr(variances) if has_shape else f"an array of shape {values.shape}"
+    got = variances if has_shape else f"an array of shape {values.shape}"
     refuse_unless(is_valid, "reward_variances", rule, got)
     return values
 
