@@ -92,6 +92,7 @@ class GapE(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
+        # I_k(t) of GapE, of which the paper pulls the argmax
         return arms.width * np.sqrt(self.a / arms.n) - estimated_gaps(arms)
 
 
@@ -133,6 +134,7 @@ class GapEV(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
+        # I_k(t) of GapE-V: the same gap, with a bound by the variance
         return bernstein_radius(arms, self.a, arms.n) - estimated_gaps(arms)
 
 

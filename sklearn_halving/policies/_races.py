@@ -564,6 +564,7 @@ class BernsteinStopping(PlannedPolicy):
                     t_k, t_next = t_next, self._next_of_grid(t_next)
                 x = t_next / t**2 * log(c * t_k**self.q)
                 with np.errstate(invalid="ignore", over="ignore"):
+                    # LB and UB from c_t
                     c_t = np.sqrt(2 * (game.statistics.squares / t) * x) + 3 * width * x
                     lower = np.maximum(lower, np.abs(mean) - c_t)
                     upper = np.minimum(upper, np.abs(mean) + c_t)

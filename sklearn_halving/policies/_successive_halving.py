@@ -99,8 +99,8 @@ class BracketPlay:
     """A bracket in play: pull the arms of a rung, promote the best of them, and repeat.
 
     With groups of whole rungs, this is the loop of successive halving (Jamieson and Talwalkar
-    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 5 to
-    10).
+    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 3 to
+    9).
 
     Parameters
     ----------
@@ -175,7 +175,10 @@ class BracketPlay:
         return max(leaders.values(), default=None)
 
     def _enter(self, place: int, arms: Sequence[int]) -> None:
-        """Let arms enter a rung: one after the other, or together in increasing order."""
+        """Let arms enter a rung: one after the other, or together in increasing order.
+
+        In the figures, the arms are S_k or T, and all of them are pulled at the level r_k.
+        """
         rung = self.rungs[place]
         splits = range(rung.plan.first_repetition, rung.plan.n_splits(self.n_splits))
         groups = [[arm] for arm in arms] if self.is_gradual else [sorted(arms)]
@@ -223,6 +226,7 @@ class BracketPlay:
     def _fill(self, place: int) -> None:
         """Promote the best arms that wait below a rung, as many as it has places.
 
+        This is S_(k+1) in the figure of successive halving, and top_k in line 8 of Hyperband.
         Its places open in proportion to the arms that are judged below. If all are, those of arms
         that failed are filled, too.
         """
@@ -359,6 +363,7 @@ class SuccessiveHalving(_BudgetedHalving):
     """
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # S_k and R_k of Fig. 3. `BracketPlay` pulls the arms of S_k, and keeps S_(k+1).
         return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
 
 
@@ -391,6 +396,7 @@ class InfiniteHorizonHalving(SuccessiveHalving):
     """
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # S_k and r_k of Fig. 9. `BracketPlay` pulls the arms of S_k, and keeps S_(k+1).
         return up_to(max_level, infinite_horizon_rungs(n_arms, self.budget, min_level))
 
 
@@ -428,6 +434,7 @@ class FiniteHorizonHalving(_BudgetedHalving):
     factor: Factor = 3
 
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # n_k and r_k of Fig. 10. `BracketPlay` pulls n_k arms, and keeps n_(k+1) of them.
         return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
 
 

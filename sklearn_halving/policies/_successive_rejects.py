@@ -71,10 +71,10 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
 
 def play_phases(game: PlannedGame, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
     """Play the phases of Fig. 16.1, with the means over all pulls so far."""
-    for phase in plan:
-        yield game.within_splits(game.contested() * phase.n_each)  # (1)
+    for phase in plan:  # k = 1, 2, ..., K - 1
+        yield game.within_splits(game.contested() * phase.n_each)  # (1) n_k - n_(k-1) pulls each
         game.best = best_known(game.alive, game.mean)
-        game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2)
+        game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2) drop the worst arm
         game.stage += 1
 
 
@@ -254,7 +254,7 @@ class VarianceRejects(PlannedPolicy):
     def play(self, game: PlannedGame) -> Iterator[IntArray]:
         for phase in phases(game.n_arms, self.n_pulls):
             in_play, n_pulls = game.contested(), game.n_pulls
-            yield greedy_counts(
+            yield greedy_counts(  # argmax V / N, again and again
                 self._weight(game, in_play),
                 n_pulls,
                 phase.n_each * int(in_play.sum()),

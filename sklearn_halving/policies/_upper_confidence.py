@@ -111,10 +111,10 @@ class AdaptiveUCBE(IndexPolicy):
 
     def index(self, arms: IndexGame) -> FloatArray:
         if (k := self._phase(arms)) != arms.memory.k:
-            # No gap exceeds the width of the range. H is therefore at least H_0.
+            # H_k of Fig. 16.2. No gap exceeds the width of the range, so it is at least H_0.
             hardness = max(_largest_hardness(arms.mean, k), arms.n_arms / arms.width**2)
             arms.memory = Phase(k, self.c * self.n_pulls / hardness)
-        # The gaps are in units of reward.
+        # B_{i, s}(c n / H_k) of Fig. 16.2, with gaps in units of reward
         squared = arms.memory.a / arms.width**2 / arms.n
         return arms.mean + arms.width * np.sqrt(squared)
 
@@ -185,7 +185,7 @@ class UCB1(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
-        log_t = log(arms.n_asked_in_all + 1)
+        log_t = log(arms.n_asked_in_all + 1)  # B_{i, s, t} of Fig. 16.7 at time t
         return arms.mean + arms.width * np.sqrt(self.alpha * log_t / arms.n)
 
 
@@ -228,7 +228,7 @@ class UCBV(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
-        x = self.alpha * log(arms.n_asked_in_all + 1) / arms.n
+        x = self.alpha * log(arms.n_asked_in_all + 1) / arms.n  # B_{i, s, t} of Fig. 16.7
         variance = arms.statistics.variance(ddof=0)
         return arms.mean + np.sqrt(2 * variance * x) + 3 * arms.width * x
 
