@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving._checks import Count, CountOrZero, refuse_unless
-from sklearn_halving.policies._arrays import Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame, Select
 from sklearn_halving.policies._types import NO_ARM, Problem
@@ -195,6 +194,20 @@ class Hyperband(BracketPolicy):
         return order
 
 
+class GameOfRounds(BracketsGame):
+    """The brackets of rounds, of which the last one counts."""
+
+    def recommend(self) -> int:
+        """Return the best winner of the last complete round in which an arm has not failed."""
+        unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
+        winners = [
+            (bracket.plan.loop, *leader)
+            for bracket in self.brackets.values()
+            if bracket.plan.loop not in unfinished and (leader := bracket.leader(by_level=True))
+        ]
+        return -max(winners)[-1] if winners else NO_ARM
+
+
 @dataclass(frozen=True)
 class InfiniteHyperband(BracketPolicy):
     """Hyperband for an unlimited resource. Both arms and levels grow from round to round.
@@ -226,6 +239,8 @@ class InfiniteHyperband(BracketPolicy):
     3 2 [(4, 1), (2, 2)]
     """
 
+    game = GameOfRounds
+
     budget: int
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
@@ -248,24 +263,6 @@ class InfiniteHyperband(BracketPolicy):
                 rungs = up_to(problem.max_level, rungs)
                 brackets.append(Bracket(n_halvings, rungs, k))
         return brackets
-
-    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
-        """Return the game before the first pull."""
-        return GameOfRounds(self, problem)
-
-
-class GameOfRounds(BracketsGame):
-    """The brackets of rounds, of which the last one counts."""
-
-    def recommend(self) -> int:
-        """Return the best winner of the last complete round in which an arm has not failed."""
-        unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
-        winners = [
-            (bracket.plan.loop, *leader)
-            for bracket in self.brackets.values()
-            if bracket.plan.loop not in unfinished and (leader := bracket.leader(by_level=True))
-        ]
-        return -max(winners)[-1] if winners else NO_ARM
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Race(PlannedPolicy):
         largest, leader = -inf, NO_ARM
         for game.stage in count() if n_rounds is None else range(n_rounds):
             counts = game.contested().astype(np.int64)  # while |A| > 1
-            if not counts.any() or not game.is_within(counts, self.max_pulls):
+            if not counts.any() or not fits(game, counts, self.max_pulls):
                 return
             yield counts  # (1)
             with np.errstate(invalid="ignore", over="ignore"):
@@ -362,7 +362,7 @@ def drop_halves(
 def fits(game: PlannedGame, counts: IntArray, max_pulls: int | None) -> bool:
     """Return whether pulls are within the splits and the budget; if not, the game stops."""
     is_within = bool((game.within_splits(counts) == counts).all())
-    is_within &= game.is_within(counts, max_pulls)
+    is_within &= max_pulls is None or bool((game.n_pulls + counts).sum() <= max_pulls)
     game.is_stopped |= not is_within
     return is_within and not game.is_stopped
 

@@ -271,6 +271,83 @@ def promotion_keys(
     return list(zip(losses, ties, arms, strict=True))
 
 
+class BracketsGame:
+    """The brackets of a single problem.
+
+    Parameters
+    ----------
+    policy : BracketPolicy
+        The policy that plans the brackets.
+    problem : Problem
+
+    Attributes
+    ----------
+    open_brackets : list of int
+        Indices of the unfinished brackets, in the order of play.
+    brackets : dict
+        Maps indices to the brackets that have started. A search with a time budget may plan
+        thousands.
+    is_gradual : bool
+        Whether arms are promoted before their rung is complete; see `BracketPlay`.
+    """
+
+    def __init__(self, policy: BracketPolicy, problem: Problem) -> None:
+        self._policy = policy
+        self._tie_break = problem.tie_break if policy.breaks_ties else None
+        self._n_splits = problem.max_repetitions or 1
+        self.plan = policy.plan(problem)
+        n_planned, n_arms = self.plan.n_arms, problem.n_arms
+        rule = f"be the number of arms of the plan, {n_planned}"
+        refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
+        order = policy.order_of_play(self.plan)
+        self._alive = np.ones(n_arms, dtype=bool)
+        self.open_brackets = [index for index in order if self.plan.brackets[index].rounds]
+        self.brackets: dict[int, BracketPlay] = {}
+        self.is_gradual = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all brackets are finished."""
+        return not self.open_brackets
+
+    def ask(self, max_pulls: int) -> list[Pull]:
+        """Return pulls of the first bracket in the order of play that has some.
+
+        They are of one bracket only. Otherwise a single worker would have to do pulls of later
+        brackets before this bracket can continue.
+        """
+        asked = (self._started(index).ask(max_pulls) for index in self.open_brackets)
+        return next(filter(None, asked), [])
+
+    def tell(self, pull: Pull, reward: float) -> None:
+        """Take in the reward of a pull."""
+        index = self.plan.bracket_of_arm(pull.arm)
+        self.brackets[index].tell(pull, reward)
+        if self.brackets[index].is_finished:
+            self.open_brackets.remove(index)
+
+    def out(self) -> BoolArray:
+        """Return which arms cannot be pulled any more, shape (n_arms,)."""
+        return ~self._alive
+
+    def recommend(self) -> int:
+        """Return the arm with the best mean among those that can be recommended."""
+        if not self.plan.brackets[0].rounds:
+            return 0  # a single arm, which needs no pull
+        by_level = self._policy.select == "max_resources"
+        leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
+        return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
+
+    def _started(self, index: int) -> BracketPlay:
+        """Return a bracket, which starts when it is first used."""
+        if index not in self.brackets:
+            bracket, arms = self.plan.brackets[index], self.plan.arms(index)
+            self.brackets[index] = BracketPlay(
+                bracket, arms, self._n_splits, self._alive, self._tie_break, self.is_gradual
+            )
+        return self.brackets[index]
+
+
 class BracketPolicy(BasePolicy):
     """Base class of policies that play brackets, which subclasses define.
 
@@ -287,6 +364,7 @@ class BracketPolicy(BasePolicy):
     order_free: ClassVar[bool] = True
     plays_levels: ClassVar[bool] = True
     breaks_ties: ClassVar[bool] = False
+    game: ClassVar[type[BracketsGame]] = BracketsGame
     factor: Factor = 3
     select: Select = "max_resources"
 
@@ -310,7 +388,7 @@ class BracketPolicy(BasePolicy):
 
     def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
         """Return the game before the first pull. The policy is deterministic; no seed is used."""
-        return BracketsGame(self, problem)
+        return self.game(self, problem)
 
 
 @dataclass(frozen=True)
@@ -436,83 +514,6 @@ class FiniteHorizonHalving(_BudgetedHalving):
     def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
         # n_k and r_k of Fig. 10. `BracketPlay` pulls n_k arms, and keeps n_(k+1) of them.
         return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
-
-
-class BracketsGame:
-    """The brackets of a single problem.
-
-    Parameters
-    ----------
-    policy : BracketPolicy
-        The policy that plans the brackets.
-    problem : Problem
-
-    Attributes
-    ----------
-    open_brackets : list of int
-        Indices of the unfinished brackets, in the order of play.
-    brackets : dict
-        Maps indices to the brackets that have started. A search with a time budget may plan
-        thousands.
-    is_gradual : bool
-        Whether arms are promoted before their rung is complete; see `BracketPlay`.
-    """
-
-    def __init__(self, policy: BracketPolicy, problem: Problem) -> None:
-        self._policy = policy
-        self._tie_break = problem.tie_break if policy.breaks_ties else None
-        self._n_splits = problem.max_repetitions or 1
-        self.plan = policy.plan(problem)
-        n_planned, n_arms = self.plan.n_arms, problem.n_arms
-        rule = f"be the number of arms of the plan, {n_planned}"
-        refuse_unless(n_arms == n_planned, "n_arms", rule, n_arms)
-        order = policy.order_of_play(self.plan)
-        self._alive = np.ones(n_arms, dtype=bool)
-        self.open_brackets = [index for index in order if self.plan.brackets[index].rounds]
-        self.brackets: dict[int, BracketPlay] = {}
-        self.is_gradual = False
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all brackets are finished."""
-        return not self.open_brackets
-
-    def ask(self, max_pulls: int) -> list[Pull]:
-        """Return pulls of the first bracket in the order of play that has some.
-
-        They are of one bracket only. Otherwise a single worker would have to do pulls of later
-        brackets before this bracket can continue.
-        """
-        asked = (self._started(index).ask(max_pulls) for index in self.open_brackets)
-        return next(filter(None, asked), [])
-
-    def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
-        index = self.plan.bracket_of_arm(pull.arm)
-        self.brackets[index].tell(pull, reward)
-        if self.brackets[index].is_finished:
-            self.open_brackets.remove(index)
-
-    def out(self) -> BoolArray:
-        """Return which arms cannot be pulled any more, shape (n_arms,)."""
-        return ~self._alive
-
-    def recommend(self) -> int:
-        """Return the arm with the best mean among those that can be recommended."""
-        if not self.plan.brackets[0].rounds:
-            return 0  # a single arm, which needs no pull
-        by_level = self._policy.select == "max_resources"
-        leaders = [bracket.leader(by_level) for bracket in self.brackets.values()]
-        return -max(filter(None, leaders), default=(0.0, -NO_ARM))[1]
-
-    def _started(self, index: int) -> BracketPlay:
-        """Return a bracket, which starts when it is first used."""
-        if index not in self.brackets:
-            bracket, arms = self.plan.brackets[index], self.plan.arms(index)
-            self.brackets[index] = BracketPlay(
-                bracket, arms, self._n_splits, self._alive, self._tie_break, self.is_gradual
-            )
-        return self.brackets[index]
 
 
 N_FINALISTS = 3

@@ -78,14 +78,6 @@ def play_phases(game: PlannedGame, plan: tuple[Phase, ...]) -> Iterator[IntArray
         game.stage += 1
 
 
-def stages_of_phases(problem: Problem, n_pulls: int) -> tuple[Round, ...]:
-    """Return the phases of a single run as stages."""
-    n_arms = problem.n_arms
-    least = n_arms + 1 if n_arms > 1 else 1
-    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
-    return tuple(phase.as_round(problem) for phase in phases(n_arms, n_pulls))
-
-
 @dataclass(frozen=True)
 class SuccessiveRejects(PlannedPolicy):
     """Reject the worst arm after each phase, so that the best arms get the most pulls.
@@ -129,7 +121,10 @@ class SuccessiveRejects(PlannedPolicy):
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the phases."""
-        return stages_of_phases(problem, self.n_pulls)
+        n_arms = problem.n_arms
+        least = n_arms + 1 if n_arms > 1 else 1
+        check_budget("n_pulls", self.n_pulls, least, f"to compare {n_arms} candidates")
+        return tuple(phase.as_round(problem) for phase in phases(n_arms, self.n_pulls))
 
 
 @dataclass(frozen=True)
@@ -208,7 +203,7 @@ def _runs(n_arms: int, n_pulls: int) -> list[tuple[Phase, ...]]:
 
 
 @dataclass(frozen=True)
-class VarianceRejects(PlannedPolicy):
+class VarianceRejects(SuccessiveRejects):
     """Reject one arm after each phase, and pull arms with a large variance more often.
 
     The phases have as many pulls as those of `SuccessiveRejects`. In the first phase, all arms
@@ -248,7 +243,6 @@ class VarianceRejects(PlannedPolicy):
     2
     """
 
-    n_pulls: int
     gamma: NotNegative = 1.96
 
     def play(self, game: PlannedGame) -> Iterator[IntArray]:
@@ -273,7 +267,3 @@ class VarianceRejects(PlannedPolicy):
             variance = np.ones(game.n_arms)
         usable = in_play & np.isfinite(variance)
         return positive_weights(np.where(usable, variance, 0.0), in_play)
-
-    def stages(self, problem: Problem) -> tuple[Round, ...]:
-        """Return the phases."""
-        return stages_of_phases(problem, self.n_pulls)

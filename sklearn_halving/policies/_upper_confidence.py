@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import e, log, sqrt
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -106,28 +106,18 @@ class AdaptiveUCBE(IndexPolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def first_memory(self, arms: IndexGame, seed: Seed) -> Phase:
-        return Phase(0, self.c * self.n_pulls / arms.n_arms * arms.width**2)  # H_0 = K
+    def first_memory(self, arms: IndexGame, seed: Seed) -> tuple[int, float]:
+        return 0, self.c * self.n_pulls / arms.n_arms * arms.width**2  # k = 0 and H_0 = K
 
     def index(self, arms: IndexGame) -> FloatArray:
-        if (k := self._phase(arms)) != arms.memory.k:
+        k = bisect_right(_ends_of_phases(arms.n_arms, self.n_pulls), arms.n_asked_in_all)
+        if k != arms.memory[0]:
             # H_k of Fig. 16.2. No gap exceeds the width of the range, so it is at least H_0.
             hardness = max(_largest_hardness(arms.mean, k), arms.n_arms / arms.width**2)
-            arms.memory = Phase(k, self.c * self.n_pulls / hardness)
+            arms.memory = k, self.c * self.n_pulls / hardness
         # B_{i, s}(c n / H_k) of Fig. 16.2, with gaps in units of reward
-        squared = arms.memory.a / arms.width**2 / arms.n
+        squared = arms.memory[1] / arms.width**2 / arms.n
         return arms.mean + arms.width * np.sqrt(squared)
-
-    def _phase(self, arms: IndexGame) -> int:
-        """Return the number of phases that have ended, given the number of pulls."""
-        return bisect_right(_ends_of_phases(arms.n_arms, self.n_pulls), arms.n_asked_in_all)
-
-
-class Phase(NamedTuple):
-    """A phase of `AdaptiveUCBE`, counted from 0, and its exploration parameter."""
-
-    k: int
-    a: float
 
 
 @cache

@@ -111,17 +111,12 @@ class IndexGame:
 
     def _n_without_first(self) -> int:
         """Return how many arms still lack a reward of their first pulls."""
-        is_open = self.can_be_pulled() | (self.n_asked > self.splits_told())
+        is_open = self.can_be_pulled() | (self.n > self.n_known)
         return int((self.alive & (self.n_known < self.policy.n_first) & is_open).sum())
 
     def all_have_first(self) -> bool:
         """Return whether no arm lacks a reward of its first pulls."""
         return self._has_first or self._n_without_first() == 0
-
-    def splits_told(self) -> FloatArray:
-        """Return the number of pulls of each arm that returned."""
-        n_lost = self.n_asked - self.n
-        return self.n_known + n_lost
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in a reward. After the end, it must not change the recommendation."""

@@ -105,10 +105,6 @@ class PlannedGame:
             return counts
         return np.minimum(counts, self.problem.max_repetitions - self.n_pulls)
 
-    def is_within(self, counts: IntArray, max_pulls: int | None) -> bool:
-        """Return whether the number of all pulls stays within the budget."""
-        return max_pulls is None or bool((self.n_pulls + counts).sum() <= max_pulls)
-
     def enter_level(self, level: int) -> None:
         """Set the level of the next pulls. Rewards at other levels cannot be compared."""
         self.level = level
