@@ -56,6 +56,7 @@ class Race(PlannedPolicy):
     game = LastArmGame
     epsilon: float = 0.0
     max_pulls: int | None = None
+    n_rounds: int | None = None
 
     def radius(self, game: PlannedGame, width: float) -> FloatArray:
         """Return half the width of the confidence interval of each arm."""
@@ -63,7 +64,8 @@ class Race(PlannedPolicy):
 
     def most_rounds(self, problem: Problem) -> int | None:
         """Return the maximum number of rounds; None if it is unknown."""
-        return 1 if problem.n_arms == 1 else problem.max_repetitions
+        limits = [n for n in (self.n_rounds, problem.max_repetitions) if n is not None]
+        return 1 if problem.n_arms == 1 else min(limits, default=None)
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the rounds, if their number is known."""
@@ -109,11 +111,6 @@ class _BoundedRace(Race):
 
     def most_pulls(self, problem: Problem) -> int:
         return self.n_rounds * problem.n_arms
-
-    def most_rounds(self, problem: Problem) -> int:
-        if problem.n_arms == 1:
-            return 1
-        return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
     def _log_term(self, game: PlannedGame) -> float:
         """Return ``log(n K / delta)``, where n is the number of rounds."""

@@ -55,11 +55,13 @@ class RungPlay:
     groups : deque[Group]
         Groups that are not yet judged, in the order in which they entered.
     means : dict[int, float]
-        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
+        Maps arms that are judged to the mean of their rewards. NaN if one of them is NaN.
     waiting : list[Key]
         Heap of the judged arms that are not promoted and have not failed.
     works : ndarray of bool
         The splits on which an arm that is judged has a reward.
+    n_entered : int
+        Number of arms that entered.
     """
 
     plan: Round
@@ -68,9 +70,7 @@ class RungPlay:
     means: dict[int, float] = field(default_factory=dict)
     waiting: list[Key] = field(default_factory=list)
     works: BoolArray | bool = False
-    # Number of arms that entered, and of those that are judged.
     n_entered: int = 0
-    n_judged: int = 0
 
     @property
     def leader(self) -> tuple[float, int] | None:
@@ -218,7 +218,6 @@ class BracketPlay:
             rung.works, rewards = works, rewards[:, works]
         means = rewards.mean(axis=1)
         rung.means |= zip(group.arms, means.tolist(), strict=True)
-        rung.n_judged += len(group.arms)
         for key in promotion_keys(group.arms, means, self.tie_break):
             if not isnan(rung.means[key[-1]]):
                 heappush(rung.waiting, key)
@@ -234,7 +233,7 @@ class BracketPlay:
             below, rung = self.rungs[place - 1], self.rungs[place]
             n_places = rung.plan.n_arms
             if not self._is_complete(place - 1):
-                n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
+                n_places = len(below.means) * rung.plan.n_arms // below.plan.n_arms
             n = min(len(below.waiting), n_places - rung.n_entered)
             self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
 

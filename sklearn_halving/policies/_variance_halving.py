@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
@@ -341,7 +341,7 @@ class VarianceHalving(PlannedPolicy):
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
-        self._known_variances(n_arms)
+        checked_variances(self.reward_variances, n_arms)
         return tuple(
             Round(width, problem.max_level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
             for width, plans in self._stages(n_arms)
@@ -355,7 +355,7 @@ class VarianceHalving(PlannedPolicy):
             if not self.keep_pulls:
                 game.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8
+                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8: I_(s, t)
                 yield game.within_splits(counts)
                 n_left -= 1
                 is_end = i == len(plans) if halves else not n_left
@@ -363,7 +363,7 @@ class VarianceHalving(PlannedPolicy):
                 # A single survivor is not pulled again and stays the best.
                 best = best_alive(game.alive, mean)
                 game.best = game.best if best == NO_ARM and game.alive.any() else best
-                if halves and is_end:  # lines 9 to 12
+                if halves and is_end:  # lines 9 to 12: A_(s + 1)
                     game.alive = keep_best(mean, game.alive, (width + 1) // 2)
                 if n_left and self._is_clear(game):
                     game.is_stopped = True
@@ -398,42 +398,36 @@ class VarianceHalving(PlannedPolicy):
     def _counts(self, game: PlannedGame, width: int, n: int, is_even: bool) -> IntArray:
         """Return how ``n`` pulls are allocated to the arms in play."""
         in_play, n_pulls = game.contested(), game.statistics.n_pulls
-        limit, known = game.problem.max_repetitions, self._known_variances(game.n_arms)
-        if is_even or self.allocation == "uniform":  # Algorithm 2
+        limit, is_ucb = game.problem.max_repetitions, self.allocation == "ucb"
+        if is_even or self.allocation == "uniform":  # Algorithm 2; Algorithm 4, lines 2 to 4
             return greedy_counts(in_play.astype(np.float64), n_pulls, n, limit)
-        if known is not None:  # Algorithm 3, line 4
-            return greedy_counts(positive_weights(known, in_play), n_pulls, n, limit)
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
-        shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
+        variance = checked_variances(self.reward_variances, game.n_arms)
+        if variance is None:  # it is estimated
+            shrinkage = 0.0 if is_ucb else DEFAULT_SHRINKAGE
+            variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         is_ready = n_pulls[weight > 0].min(initial=self._least_count()) >= self._least_count()
-        if self.allocation == "ucb" and limit is None and is_ready:  # Algorithm 4, line 8
+        if is_ucb and limit is None and is_ready:  # Algorithm 4, line 8: argmax U / N
             return bounded_counts(weight, n_pulls, n, self.delta)
-        return greedy_counts(weight, n_pulls, n, limit)
+        return greedy_counts(weight, n_pulls, n, limit)  # Algorithm 3, line 4: argmax sigma^2 / N
 
     def _estimates(self, game: PlannedGame) -> Estimates:
         return estimate_arms(game, common_splits=self.common_splits and self.keep_pulls)
 
-    def _known_variances(self, n_arms: int) -> FloatArray | None:
-        """Return the known variances, or raise if they do not suit the number of arms."""
-        if self.reward_variances is None:
-            return None
-        return checked_variances(self.reward_variances, n_arms)
-
     def _is_clear(self, game: PlannedGame) -> bool:
         """Return whether a stopping rule is fulfilled, and recommend the leader if so."""
-        if (self.stop_probability is None and self.tolerance is None) or game.alive.sum() < 2:
+        rules = self.stop_probability, self.tolerance
+        if rules == (None, None) or game.alive.sum() < 2:
             return False
         overlap = game.problem.overlap if self.overlap is None else self.overlap
-        estimates, known = self._estimates(game), self._known_variances(game.n_arms)
+        estimates = self._estimates(game)
+        known = checked_variances(self.reward_variances, game.n_arms)
         error = errors_in_play(game, estimates, known, overlap)
-        if error is None:
-            return False
         mean = np.where(game.alive, estimates.mean, np.nan)
         leader = best_alive(game.alive, mean)
-        if not is_clear(mean, error, leader, self.stop_probability, self.tolerance):
+        if error is None or not is_clear(mean, error, leader, *rules):
             return False
         game.best = leader
         return True
