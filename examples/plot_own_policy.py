@@ -45,7 +45,7 @@ class LeaderAndRival(IndexPolicy):
 
     n_pulls: int
 
-    def choose(self, arms, usable):
+    def select(self, arms, usable):
         mean = np.where(usable, arms.mean, -np.inf)
         leader = int(mean.argmax())
         hope = mean + (mean.max() - np.nanmedian(arms.mean)) / np.sqrt(arms.n)

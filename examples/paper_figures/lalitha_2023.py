@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _games import play
+from _games import play_all
 from _pictures import Panel, save_lines
 from scipy.spatial import cKDTree
 
@@ -103,9 +103,9 @@ class GaussianBandit:
         shape = n_problems, n_arms
         return cls(mean + rng.normal(0, 0.05, shape), variance * rng.uniform(0.5, 1.5, shape))
 
-    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
-        mean, sd = self.mean[problem], np.sqrt(self.variance[problem])
-        return rng.standard_normal(len(pulls)) * sd[pulls.arm] + mean[pulls.arm]
+    def pull(self, rng: np.random.Generator, problem: np.ndarray, pulls: Pulls) -> np.ndarray:
+        mean, variance = self.mean[problem, pulls.arm], self.variance[problem, pulls.arm]
+        return rng.standard_normal(len(pulls)) * np.sqrt(variance) + mean
 
 
 @dataclass
@@ -180,7 +180,7 @@ class RatingBandit:
         film = films.query(np.stack([3 + wanted.mean, wanted.variance], axis=-1))[1]
         return cls(table, film, means[film].astype(float), variances[film].astype(float))
 
-    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+    def pull(self, rng: np.random.Generator, problem: np.ndarray, pulls: Pulls) -> np.ndarray:
         user = rng.integers(self.table.ratings.shape[1], size=len(pulls))
         return self.table.ratings[self.film[problem, pulls.arm], user]
 
@@ -203,7 +203,7 @@ class SplitBandit:
         variance = 0.2 * 0.03**2 * rng.choice([0.25, 1.75], shape)
         return cls(rng.normal(0, 0.01, shape), variance, split_effect, own_splits)
 
-    def pull(self, rng: np.random.Generator, problem: int, pulls: Pulls) -> np.ndarray:
+    def pull(self, rng: np.random.Generator, problem: np.ndarray, pulls: Pulls) -> np.ndarray:
         effect = self.split_effect[problem, pulls.repetition]
         if self.own_splits:
             effect = rng.normal(0, np.sqrt(0.8) * 0.03, len(pulls))
@@ -240,14 +240,14 @@ def simulate(policy: Policy, bandit: object, rng: np.random.Generator, result: R
     """Play one policy on a chunk of problems; SHVar is told the variances of each."""
     n_problems, n_arms = bandit.mean.shape
     start = time.process_time()
-    chosen = np.empty(n_problems, dtype=int)
-    for i in range(n_problems):
+    games = []
+    for variance in bandit.variance:
         own = policy
         if isinstance(policy, VarianceHalving) and policy.allocation == "known":
-            own = replace(policy, reward_variances=bandit.variance[i])
-        game = own.start(Problem(n_arms))
-        result.n_pulls += play(game, partial(bandit.pull, rng, i))
-        chosen[i] = game.recommend()
+            own = replace(policy, reward_variances=variance)
+        games.append(own.start(Problem(n_arms)))
+    result.n_pulls += play_all(games, partial(bandit.pull, rng))
+    chosen = [game.recommend() for game in games]
     result.seconds += time.process_time() - start
     result.regrets.append(bandit.mean.max(axis=1) - bandit.mean[np.arange(n_problems), chosen])
 

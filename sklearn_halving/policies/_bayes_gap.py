@@ -503,9 +503,7 @@ class ArmModel:
         is_effective = rules.beta == "effective"
         n_counted = prior.effective_n_arms() if is_effective else float(len(prior.variance))
         self.posterior = ArmPosterior(features, noise, split_variance)
-        self.exploration = Exploration.of(
-            rules.beta, prior.variance, n_counted, rules.n_pulls, noise
-        )
+        self.exploration = Exploration(rules.beta, prior.variance, n_counted, rules.n_pulls, noise)
 
     def estimates(self) -> Estimates:
         """Return posterior means in standardized units."""

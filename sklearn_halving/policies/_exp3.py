@@ -84,7 +84,7 @@ class EXP3(IndexPolicy):
     def first_memory(self, arms: IndexGame, seed: Seed) -> Memory:
         return Memory(np.zeros(arms.n_arms), generator_of(seed), {})
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         """Draw an arm, and record its probability."""
         memory, gamma = arms.memory, self._gamma(arms.n_arms)
         log_weight = np.where(usable, memory.log_weight, -np.inf)

@@ -92,6 +92,7 @@ class GapE(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
+        # I_k(t) of GapE, of which the paper pulls the argmax
         return arms.width * np.sqrt(self.a / arms.n) - estimated_gaps(arms)
 
 
@@ -133,6 +134,7 @@ class GapEV(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
+        # I_k(t) of GapE-V: the same gap, with a bound by the variance
         return bernstein_radius(arms, self.a, arms.n) - estimated_gaps(arms)
 
 
@@ -212,7 +214,7 @@ class _UGap(IndexPolicy):
         # Bounds are undefined for infinite means.
         return choice._replace(arm=usable_or_first(choice.arm, usable))
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         return self.select_arm(arms, arms.n_asked, usable).arm
 
 
@@ -266,7 +268,7 @@ class UGapEb(_UGap):
     def exploration(self, arms: IndexGame) -> float:
         return self.a
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         choice = self.select_arm(arms, arms.n_asked, usable)
         if arms.all_have_first() and not choice.bound >= arms.memory[1]:
             arms.memory = choice.leader, choice.bound
@@ -316,7 +318,6 @@ class UGapEc(_UGap):
     (0.0, 499)
     """
 
-    budget = "max_pulls"
     game = ConfidentGame
 
     epsilon: Tolerance
@@ -333,7 +334,7 @@ class UGapEc(_UGap):
         arms.memory = self.select_arm(arms, arms.n_known, arms.can_be_pulled())
         return bool(arms.memory.bound < self.epsilon)
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         choice: GapChoice | None = arms.memory
         if choice is None or arms.n_told < arms.n_asked_in_all:  # pulls in flight narrow bounds
             choice = self.select_arm(arms, arms.n_asked, usable)

@@ -217,11 +217,13 @@ class CellTree:
         """Follow the larger B down to a half without a pull, or to a cell at the last depth."""
         if self.root.b == -inf or self.root.n_asked >= self.policy.n_pulls:
             return []
+        # Lines 4 to 14 of algorithm 16.1: the path from the root along the larger B
         cell, most, round_ = self.root, self.problem.max_repetitions, self.root.n_asked
         while cell.depth < self.max_depth and len(cell.halves) == 2:
             cell = max(cell.halves, key=lambda half: half.b)
         if cell.depth < self.max_depth:  # B of the half without a pull is infinite
             cell = self._new_half(cell, round_)
+        # Line 16: a point of the new cell, its center
         repetition = round_ if most is None else (cell.first_split + cell.n_asked) % most
         for around in cell.way():
             around.n_asked += 1
@@ -260,6 +262,7 @@ class CellTree:
 
     def _update(self, cell: Cell) -> None:
         """Update ``B = min(U, larger B of the halves)``, the halves before their parents."""
+        # Lines 18 to 33: T, the mean and U of the cells on the path, then B from the leaf up
         policy, log_n = self.policy, np.log(self.root.n_asked)
         changed: Iterable[Cell] = reversed(self.cells)
         if policy.variant == "truncated":  # n does not change, nor does U outside of the way

@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from sklearn_halving._checks import Count, CountOrZero, refuse_unless
-from sklearn_halving.policies._arrays import Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round
 from sklearn_halving.policies._successive_halving import BracketPolicy, BracketsGame, Select
 from sklearn_halving.policies._types import NO_ARM, Problem
@@ -123,13 +122,14 @@ class Hyperband(BracketPolicy):
         rungs_of: dict[int, tuple[Round, ...]] = {}
         eta = exact_factor(self.factor)
         s_max = self.max_eliminations
-        if s_max is None:  # line 1
+        if s_max is None:  # initialization of Algorithm 1
             s_max = floor_log(Fraction(max_level, min_level), eta)
-        for s, n_arms in self._widths(s_max, eta).items():
-            exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 7: r_i
+        for s, n_arms in self._widths(s_max, eta).items():  # lines 1 and 2: s and n
+            exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 6: r_i
             levels = [max(min_level, round_half_up(level)) for level in exact]
             n_arms = min(n_arms, problem.n_available or n_arms)
-            *early, last = halving_rungs(n_arms, levels, eta)  # lines 6 to 10
+            # Line 5: n_i. `BracketPlay` plays lines 3 to 9 with these rungs.
+            *early, last = halving_rungs(n_arms, levels, eta)
             early = [replace(rung, n_repetitions=self.early_repetitions) for rung in early]
             rungs_of[s] = *early, last
         # A search with a time budget may plan thousands of loops, which share their rungs.
@@ -137,7 +137,7 @@ class Hyperband(BracketPolicy):
         return [Bracket(s, rungs, loop) for loop in loops for s, rungs in rungs_of.items()]
 
     def _widths(self, s_max: int, eta: Fraction) -> dict[int, int]:
-        """Return the number of arms at the start of each bracket, by its s (lines 2 and 3)."""
+        """Return the number of arms at the start of each bracket, by its s (lines 1 and 2)."""
         most = inf if self.n_candidates is None else self.n_candidates
         least = 0 if isinstance(self.brackets, str) else max(self._chosen(s_max))
         widths: dict[int, int] = {}
@@ -155,7 +155,7 @@ class Hyperband(BracketPolicy):
     def _width(self, s: int, s_max: int, eta: Fraction) -> int:
         """Return the number of arms at the start of bracket s, with ``B / R = s_max + 1``.
 
-        In line 3, it is ``n = ceil((B / R) eta^s / (s + 1))``. Table 1 uses
+        In line 2, it is ``n = ceil((B / R) eta^s / (s + 1))``. Table 1 uses
         ``floor((B / R) / (s + 1)) eta^s`` instead, which gives 81, 27, 9, 6, 5 for R = 81 and
         eta = 3.
         """
@@ -194,6 +194,20 @@ class Hyperband(BracketPolicy):
         return order
 
 
+class GameOfRounds(BracketsGame):
+    """The brackets of rounds, of which the last one counts."""
+
+    def recommend(self) -> int:
+        """Return the best winner of the last complete round in which an arm has not failed."""
+        unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
+        winners = [
+            (bracket.plan.loop, *leader)
+            for bracket in self.brackets.values()
+            if bracket.plan.loop not in unfinished and (leader := bracket.leader(by_level=True))
+        ]
+        return -max(winners)[-1] if winners else NO_ARM
+
+
 @dataclass(frozen=True)
 class InfiniteHyperband(BracketPolicy):
     """Hyperband for an unlimited resource. Both arms and levels grow from round to round.
@@ -225,6 +239,8 @@ class InfiniteHyperband(BracketPolicy):
     3 2 [(4, 1), (2, 2)]
     """
 
+    game = GameOfRounds
+
     budget: int
 
     def _brackets(self, problem: Problem) -> list[Bracket]:
@@ -247,24 +263,6 @@ class InfiniteHyperband(BracketPolicy):
                 rungs = up_to(problem.max_level, rungs)
                 brackets.append(Bracket(n_halvings, rungs, k))
         return brackets
-
-    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
-        """Return the game before the first pull."""
-        return GameOfRounds(self, problem)
-
-
-class GameOfRounds(BracketsGame):
-    """The brackets of rounds, of which the last one counts."""
-
-    def recommend(self) -> int:
-        """Return the best winner of the last complete round in which an arm has not failed."""
-        unfinished = {self.plan.brackets[index].loop for index in self.open_brackets}
-        winners = [
-            (bracket.plan.loop, *leader)
-            for bracket in self.brackets.values()
-            if bracket.plan.loop not in unfinished and (leader := bracket.leader(by_level=True))
-        ]
-        return -max(winners)[-1] if winners else NO_ARM
 
 
 @dataclass(frozen=True)

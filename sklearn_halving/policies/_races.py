@@ -11,7 +11,7 @@ stopping (Fig. 16.5) drops arms whose mean is known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from math import ceil, inf, log
 from typing import Annotated, Literal, cast
@@ -19,16 +19,14 @@ from typing import Annotated, Literal, cast
 import numpy as np
 
 from sklearn_halving._checks import Count, Positive, between, check_between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
-from sklearn_halving.policies._plan import Plan, Round
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import (
     Confidence,
     RewardRange,
     Tolerance,
     check_budget,
-    is_outside,
-    known_range,
     reward_width,
 )
 from sklearn_halving.policies.bases._planned_policy import (
@@ -37,25 +35,6 @@ from sklearn_halving.policies.bases._planned_policy import (
     halving_widths,
 )
 from sklearn_halving.policies.bases._ranking import best_known, keep_best, largest_usable
-
-
-class RangedPolicy(PlannedPolicy):
-    """Base class of policies whose guarantee holds for rewards in a known range."""
-
-    max_pulls: int | None = None
-    reward_range: RewardRange | None
-
-    def plan(self, problem: Problem) -> Plan:
-        """Return the planned rounds, with the range of rewards."""
-        return replace(super().plan(problem), reward_range=known_range(self, problem))
-
-    def most_pulls(self, problem: Problem) -> int | None:
-        """Return the maximum number of pulls; None if there is none."""
-        return self.max_pulls
-
-    def check_rewards(self, game: PlannedGame, arm: IntArray, rewards: FloatArray) -> None:
-        """Note which arms have a reward outside of the range."""
-        game.is_outside[arm[is_outside(known_range(self, game.problem), rewards)]] = True
 
 
 class LastArmGame(PlannedGame):
@@ -71,18 +50,13 @@ class LastArmGame(PlannedGame):
         return bool(is_decided and not self.is_outside.any())
 
 
-class LastArmPolicy(RangedPolicy):
-    """Base class of policies that drop arms until one is left."""
-
-    def start(self, problem: Problem, seed: Seed = None) -> LastArmGame:
-        """Return the game before the first pull."""
-        return LastArmGame(self, problem)
-
-
-class Race(LastArmPolicy):
+class Race(PlannedPolicy):
     """Base class of races, which pull all arms in play once per round and drop the worst."""
 
+    game = LastArmGame
     epsilon: float = 0.0
+    max_pulls: int | None = None
+    n_rounds: int | None = None
 
     def radius(self, game: PlannedGame, width: float) -> FloatArray:
         """Return half the width of the confidence interval of each arm."""
@@ -90,7 +64,8 @@ class Race(LastArmPolicy):
 
     def most_rounds(self, problem: Problem) -> int | None:
         """Return the maximum number of rounds; None if it is unknown."""
-        return 1 if problem.n_arms == 1 else problem.max_repetitions
+        limits = [n for n in (self.n_rounds, problem.max_repetitions) if n is not None]
+        return 1 if problem.n_arms == 1 else min(limits, default=None)
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the rounds, if their number is known."""
@@ -106,7 +81,7 @@ class Race(LastArmPolicy):
         largest, leader = -inf, NO_ARM
         for game.stage in count() if n_rounds is None else range(n_rounds):
             counts = game.contested().astype(np.int64)  # while |A| > 1
-            if not counts.any() or not game.is_within(counts, self.max_pulls):
+            if not counts.any() or not fits(game, counts, self.max_pulls):
                 return
             yield counts  # (1)
             with np.errstate(invalid="ignore", over="ignore"):
@@ -136,11 +111,6 @@ class _BoundedRace(Race):
 
     def most_pulls(self, problem: Problem) -> int:
         return self.n_rounds * problem.n_arms
-
-    def most_rounds(self, problem: Problem) -> int:
-        if problem.n_arms == 1:
-            return 1
-        return min(self.n_rounds, problem.max_repetitions or self.n_rounds)
 
     def _log_term(self, game: PlannedGame) -> float:
         """Return ``log(n K / delta)``, where n is the number of rounds."""
@@ -276,7 +246,7 @@ class SuccessiveElimination(Race):
 
 
 @dataclass(frozen=True)
-class MedianElimination(LastArmPolicy):
+class MedianElimination(PlannedPolicy):
     """Drop the worse half of the arms after each of ``ceil(log2 K)`` phases of new pulls.
 
     Every arm in play is pulled ``ceil(4 / e^2 log(3 / d))`` times in a phase. In the first phase,
@@ -318,6 +288,8 @@ class MedianElimination(LastArmPolicy):
     >>> counts, game.recommend(), game.is_confident()
     (array([ 410, 1262, 1262]), 2, True)
     """
+
+    game = LastArmGame
 
     epsilon: Positive
     delta: Confidence = 0.05
@@ -387,13 +359,13 @@ def drop_halves(
 def fits(game: PlannedGame, counts: IntArray, max_pulls: int | None) -> bool:
     """Return whether pulls are within the splits and the budget; if not, the game stops."""
     is_within = bool((game.within_splits(counts) == counts).all())
-    is_within &= game.is_within(counts, max_pulls)
+    is_within &= max_pulls is None or bool((game.n_pulls + counts).sum() <= max_pulls)
     game.is_stopped |= not is_within
     return is_within and not game.is_stopped
 
 
 @dataclass(frozen=True)
-class ExponentialGapElimination(LastArmPolicy):
+class ExponentialGapElimination(PlannedPolicy):
     """Drop the arms that are clearly worse than the winner of a median elimination.
 
     In round r, every arm in play is pulled ``ceil(2 / e^2 log(2 / d))`` times, with
@@ -433,6 +405,8 @@ class ExponentialGapElimination(LastArmPolicy):
     (0.0, 16510)
     """
 
+    game = LastArmGame
+
     delta: Confidence = 0.05
     initial_epsilon: Positive = 0.25
     max_pulls: int | None = None
@@ -469,8 +443,27 @@ class ExponentialGapElimination(LastArmPolicy):
         return ()
 
 
+class StoppingGame(PlannedGame):
+    """A game of `BernsteinStopping`."""
+
+    known: FloatArray
+
+    def estimate(self) -> FloatArray:
+        """Return the estimated mean of each arm, shape ``(n_arms,)``; NaN for failures."""
+        return self.known.copy()
+
+    def is_confident(self) -> bool:
+        """Return whether the means of all valid arms have the required precision.
+
+        False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was
+        outside of ``reward_range``.
+        """
+        is_known = ~self.alive & (self.has_failed | ~self.is_outside)
+        return bool(is_known.all() and not self.has_failed.all())
+
+
 @dataclass(frozen=True)
-class BernsteinStopping(RangedPolicy):
+class BernsteinStopping(PlannedPolicy):
     """Pull an arm until its mean is known with a given precision.
 
     After t pulls in the interval ``[t_k, t_(k+1))`` of the grid ``t_k = ceil(alpha t_(k-1))``, the
@@ -525,6 +518,8 @@ class BernsteinStopping(RangedPolicy):
     (303, array([0.65]), True)
     """
 
+    game = StoppingGame
+
     epsilon: float
     error: Literal["additive", "multiplicative"] = "additive"
     delta: Confidence = 0.05
@@ -541,10 +536,6 @@ class BernsteinStopping(RangedPolicy):
         check_between("epsilon", self.epsilon, "Use 0.05, for example.", low=0, high=largest)
         check_between("t1", self.t1, "Use 20, the default.", low=1, high=inf)
 
-    def start(self, problem: Problem, seed: Seed = None) -> StoppingGame:
-        """Return the game before the first pull."""
-        return StoppingGame(self, problem)
-
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return nothing: the number of rounds is not known."""
         reward_width(self, problem)
@@ -555,6 +546,7 @@ class BernsteinStopping(RangedPolicy):
     def play(self, game: PlannedGame) -> Iterator[IntArray]:
         """Play Fig. 16.5 with each arm."""
         game = cast(StoppingGame, game)
+        game.known = np.full(game.n_arms, np.nan)
         width = reward_width(self, game.problem)
         c = 3 / (self.delta * self.t1**self.q * (1 - self.alpha**-self.q))
         lower, upper = np.zeros(game.n_arms), np.full(game.n_arms, inf)  # LB and UB
@@ -569,6 +561,7 @@ class BernsteinStopping(RangedPolicy):
                     t_k, t_next = t_next, self._next_of_grid(t_next)
                 x = t_next / t**2 * log(c * t_k**self.q)
                 with np.errstate(invalid="ignore", over="ignore"):
+                    # LB and UB from c_t
                     c_t = np.sqrt(2 * (game.statistics.squares / t) * x) + 3 * width * x
                     lower = np.maximum(lower, np.abs(mean) - c_t)
                     upper = np.minimum(upper, np.abs(mean) + c_t)
@@ -592,24 +585,3 @@ class BernsteinStopping(RangedPolicy):
     def _next_of_grid(self, t: int) -> int:
         # Round first, because of products such as 22.000000000000004.
         return max(t + 1, ceil(round(self.alpha * t, 9)))
-
-
-class StoppingGame(PlannedGame):
-    """A game of `BernsteinStopping`."""
-
-    def __init__(self, policy: BernsteinStopping, problem: Problem) -> None:
-        self.known = np.full(problem.n_arms, np.nan)
-        super().__init__(policy, problem)
-
-    def estimate(self) -> FloatArray:
-        """Return the estimated mean of each arm, shape ``(n_arms,)``; NaN for failures."""
-        return self.known.copy()
-
-    def is_confident(self) -> bool:
-        """Return whether the means of all valid arms have the required precision.
-
-        False if ``max_pulls`` was reached, if an arm had no splits left, or if a reward was
-        outside of ``reward_range``.
-        """
-        is_known = ~self.alive & (self.has_failed | ~self.is_outside)
-        return bool(is_known.all() and not self.has_failed.all())

@@ -55,11 +55,13 @@ class RungPlay:
     groups : deque[Group]
         Groups that are not yet judged, in the order in which they entered.
     means : dict[int, float]
-        Maps arms that have all their rewards to the mean. NaN if one of them is NaN.
+        Maps arms that are judged to the mean of their rewards. NaN if one of them is NaN.
     waiting : list[Key]
         Heap of the judged arms that are not promoted and have not failed.
     works : ndarray of bool
         The splits on which an arm that is judged has a reward.
+    n_entered : int
+        Number of arms that entered.
     """
 
     plan: Round
@@ -68,9 +70,7 @@ class RungPlay:
     means: dict[int, float] = field(default_factory=dict)
     waiting: list[Key] = field(default_factory=list)
     works: BoolArray | bool = False
-    # Number of arms that entered, and of those that are judged.
     n_entered: int = 0
-    n_judged: int = 0
 
     @property
     def leader(self) -> tuple[float, int] | None:
@@ -99,8 +99,8 @@ class BracketPlay:
     """A bracket in play: pull the arms of a rung, promote the best of them, and repeat.
 
     With groups of whole rungs, this is the loop of successive halving (Jamieson and Talwalkar
-    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 5 to
-    10).
+    2016, Fig. 3), which is the inner loop of Hyperband (Li et al. 2018, Algorithm 1, lines 3 to
+    9).
 
     Parameters
     ----------
@@ -175,7 +175,10 @@ class BracketPlay:
         return max(leaders.values(), default=None)
 
     def _enter(self, place: int, arms: Sequence[int]) -> None:
-        """Let arms enter a rung: one after the other, or together in increasing order."""
+        """Let arms enter a rung: one after the other, or together in increasing order.
+
+        In the figures, the arms are S_k or T, and all of them are pulled at the level r_k.
+        """
         rung = self.rungs[place]
         splits = range(rung.plan.first_repetition, rung.plan.n_splits(self.n_splits))
         groups = [[arm] for arm in arms] if self.is_gradual else [sorted(arms)]
@@ -215,7 +218,6 @@ class BracketPlay:
             rung.works, rewards = works, rewards[:, works]
         means = rewards.mean(axis=1)
         rung.means |= zip(group.arms, means.tolist(), strict=True)
-        rung.n_judged += len(group.arms)
         for key in promotion_keys(group.arms, means, self.tie_break):
             if not isnan(rung.means[key[-1]]):
                 heappush(rung.waiting, key)
@@ -223,6 +225,7 @@ class BracketPlay:
     def _fill(self, place: int) -> None:
         """Promote the best arms that wait below a rung, as many as it has places.
 
+        This is S_(k+1) in the figure of successive halving, and top_k in line 8 of Hyperband.
         Its places open in proportion to the arms that are judged below. If all are, those of arms
         that failed are filled, too.
         """
@@ -230,7 +233,7 @@ class BracketPlay:
             below, rung = self.rungs[place - 1], self.rungs[place]
             n_places = rung.plan.n_arms
             if not self._is_complete(place - 1):
-                n_places = below.n_judged * rung.plan.n_arms // below.plan.n_arms
+                n_places = len(below.means) * rung.plan.n_arms // below.plan.n_arms
             n = min(len(below.waiting), n_places - rung.n_entered)
             self._enter(place, [heappop(below.waiting)[-1] for _ in range(n)])
 
@@ -265,170 +268,6 @@ def promotion_keys(
         for loss, arm in zip(losses, arms, strict=True)
     ]
     return list(zip(losses, ties, arms, strict=True))
-
-
-class BracketPolicy(BasePolicy):
-    """Base class of policies that play brackets, which subclasses define.
-
-    Attributes
-    ----------
-    breaks_ties : bool
-        Whether `Problem.tie_break` decides which of several equal arms are promoted.
-    factor : Factor
-        Ratio of the levels of consecutive rungs.
-    select : Select
-        Which arms can be recommended: those at the largest level, or those of all rungs.
-    """
-
-    order_free: ClassVar[bool] = True
-    plays_levels: ClassVar[bool] = True
-    breaks_ties: ClassVar[bool] = False
-    factor: Factor = 3
-    select: Select = "max_resources"
-
-    def _brackets(self, problem: Problem) -> list[Bracket]:
-        """Return the planned brackets."""
-        raise NotImplementedError
-
-    def plan(self, problem: Problem) -> Plan:
-        """Return the planned brackets. The problem's number of arms is ignored.
-
-        No bracket starts with more arms than ``n_available`` of the problem.
-        """
-        by_level = self.select == "max_resources"
-        brackets = tuple(self._brackets(problem))
-        ranks_by: Literal["level", "score"] = "level" if by_level else "score"
-        return Plan(brackets, ranks_by=ranks_by, breaks_ties=self.breaks_ties)
-
-    def order_of_play(self, plan: Plan) -> Sequence[int]:
-        """Return the indices of the brackets in the order in which they are started."""
-        return range(len(plan.brackets))
-
-    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
-        """Return the game before the first pull. The policy is deterministic; no seed is used."""
-        return BracketsGame(self, problem)
-
-
-@dataclass(frozen=True)
-class _BudgetedHalving(BracketPolicy):
-    """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
-
-    n_arms: Count
-    budget: Annotated[int, Rule(check_whole, "It is a number of units of all arms together.")]
-
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
-        """Return the rungs; raise if the budget is too small."""
-        raise NotImplementedError
-
-    def _brackets(self, problem: Problem) -> list[Bracket]:
-        # The budget determines the level of the first rung, which is at least ``min_level``. The
-        # last rung is at ``max_level`` if the variant has a finite horizon. Otherwise, the bracket
-        # ends with the first rung that reaches it.
-        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
-        rungs = self._rungs(n_arms, problem.min_level, problem.max_level)
-        return [Bracket(max(0, len(rungs) - 1), rungs)]
-
-
-@dataclass(frozen=True)
-class SuccessiveHalving(_BudgetedHalving):
-    """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
-
-    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
-    arms and keeps the best ``floor(|S_k| / 2)`` arms. The policy stops when one arm is left.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B. Units are counted once: if
-        an arm is trained from level 15 to level 46, this costs 31 units.
-
-    References
-    ----------
-    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
-    optimization. AISTATS 2016, Fig. 3.
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import Problem, SuccessiveHalving
-    >>> policy = SuccessiveHalving(n_arms=16, budget=1000)
-    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(16, 15), (8, 46), (4, 108), (2, 233)]
-    """
-
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
-        return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
-
-
-@dataclass(frozen=True)
-class InfiniteHorizonHalving(SuccessiveHalving):
-    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
-
-    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
-    round k, and not the number of additional units. The budget is not exceeded even if every arm
-    is trained from scratch in every round.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B.
-
-    References
-    ----------
-    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import InfiniteHorizonHalving, Problem
-    >>> policy = InfiniteHorizonHalving(n_arms=16, budget=1000)
-    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(16, 15), (8, 31), (4, 62), (2, 125)]
-    """
-
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
-        return up_to(max_level, infinite_horizon_rungs(n_arms, self.budget, min_level))
-
-
-@dataclass(frozen=True)
-class FiniteHorizonHalving(_BudgetedHalving):
-    """Successive halving within a budget, for a known largest level R.
-
-    The number of eliminations s is the smallest that the budget allows,
-    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``. Rung k has
-    ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
-
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, n.
-    budget : int
-        Maximum number of units of resource for all arms together, B. It is not exceeded even if
-        every rung is trained from scratch.
-    factor : float, default=3
-        The paper's eta, at least 2.
-
-    References
-    ----------
-    Li et al. Hyperband. JMLR 18 (2018), Fig. 10 (finite horizon).
-
-    Examples
-    --------
-    >>> from sklearn_halving.policies import FiniteHorizonHalving, Problem
-    >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
-    >>> rungs = policy.plan(Problem(max_level=81)).brackets[0].rounds
-    >>> [(rung.n_arms, rung.level) for rung in rungs]
-    [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
-    """
-
-    factor: Factor = 3
-
-    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
-        return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
 
 
 class BracketsGame:
@@ -506,6 +345,174 @@ class BracketsGame:
                 bracket, arms, self._n_splits, self._alive, self._tie_break, self.is_gradual
             )
         return self.brackets[index]
+
+
+class BracketPolicy(BasePolicy):
+    """Base class of policies that play brackets, which subclasses define.
+
+    Attributes
+    ----------
+    breaks_ties : bool
+        Whether `Problem.tie_break` decides which of several equal arms are promoted.
+    factor : Factor
+        Ratio of the levels of consecutive rungs.
+    select : Select
+        Which arms can be recommended: those at the largest level, or those of all rungs.
+    """
+
+    order_free: ClassVar[bool] = True
+    plays_levels: ClassVar[bool] = True
+    breaks_ties: ClassVar[bool] = False
+    game: ClassVar[type[BracketsGame]] = BracketsGame
+    factor: Factor = 3
+    select: Select = "max_resources"
+
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        """Return the planned brackets."""
+        raise NotImplementedError
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the planned brackets. The problem's number of arms is ignored.
+
+        No bracket starts with more arms than ``n_available`` of the problem.
+        """
+        by_level = self.select == "max_resources"
+        brackets = tuple(self._brackets(problem))
+        ranks_by: Literal["level", "score"] = "level" if by_level else "score"
+        return Plan(brackets, ranks_by=ranks_by, breaks_ties=self.breaks_ties)
+
+    def order_of_play(self, plan: Plan) -> Sequence[int]:
+        """Return the indices of the brackets in the order in which they are started."""
+        return range(len(plan.brackets))
+
+    def start(self, problem: Problem, seed: Seed = None) -> BracketsGame:
+        """Return the game before the first pull. The policy is deterministic; no seed is used."""
+        return self.game(self, problem)
+
+
+@dataclass(frozen=True)
+class _BudgetedHalving(BracketPolicy):
+    """One bracket of ``n_arms`` arms within a budget of units; subclasses define its rungs."""
+
+    n_arms: Count
+    budget: Annotated[int, Rule(check_whole, "It is a number of units of all arms together.")]
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        """Return the rungs; raise if the budget is too small."""
+        raise NotImplementedError
+
+    def _brackets(self, problem: Problem) -> list[Bracket]:
+        # The budget determines the level of the first rung, which is at least ``min_level``. The
+        # last rung is at ``max_level`` if the variant has a finite horizon. Otherwise, the bracket
+        # ends with the first rung that reaches it.
+        n_arms = min(self.n_arms, problem.n_available or self.n_arms)
+        rungs = self._rungs(n_arms, problem.min_level, problem.max_level)
+        return [Bracket(max(0, len(rungs) - 1), rungs)]
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(_BudgetedHalving):
+    """Halve the number of arms ``ceil(log2 n)`` times within a budget of units.
+
+    Round k spends ``floor(budget / (|S_k| * ceil(log2 n)))`` additional units on each of its
+    arms and keeps the best ``floor(|S_k| / 2)`` arms. The policy stops when one arm is left.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B. Units are counted once: if
+        an arm is trained from level 15 to level 46, this costs 31 units.
+
+    References
+    ----------
+    Jamieson and Talwalkar. Non-stochastic best arm identification and hyperparameter
+    optimization. AISTATS 2016, Fig. 3.
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import Problem, SuccessiveHalving
+    >>> policy = SuccessiveHalving(n_arms=16, budget=1000)
+    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 46), (4, 108), (2, 233)]
+    """
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # S_k and R_k of Fig. 3. `BracketPlay` pulls the arms of S_k, and keeps S_(k+1).
+        return up_to(max_level, fixed_budget_rungs(n_arms, self.budget, min_level))
+
+
+@dataclass(frozen=True)
+class InfiniteHorizonHalving(SuccessiveHalving):
+    """Halve the number of arms ``ceil(log2 n)`` times, with a separate budget for each round.
+
+    Unlike in `SuccessiveHalving`, ``r_k = floor(budget / (|S_k| ceil(log2 n)))`` is the level of
+    round k, and not the number of additional units. The budget is not exceeded even if every arm
+    is trained from scratch in every round.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 9 (infinite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import InfiniteHorizonHalving, Problem
+    >>> policy = InfiniteHorizonHalving(n_arms=16, budget=1000)
+    >>> rungs = policy.plan(Problem(max_level=1000)).brackets[0].rounds
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(16, 15), (8, 31), (4, 62), (2, 125)]
+    """
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # S_k and r_k of Fig. 9. `BracketPlay` pulls the arms of S_k, and keeps S_(k+1).
+        return up_to(max_level, infinite_horizon_rungs(n_arms, self.budget, min_level))
+
+
+@dataclass(frozen=True)
+class FiniteHorizonHalving(_BudgetedHalving):
+    """Successive halving within a budget, for a known largest level R.
+
+    The number of eliminations s is the smallest that the budget allows,
+    ``s = min {t : n R (t + 1) eta^-t <= B, t <= log_eta(min(R, n))}``. Rung k has
+    ``floor(n eta^-k)`` arms at ``floor(R eta^(k - s))`` units.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, n.
+    budget : int
+        Maximum number of units of resource for all arms together, B. It is not exceeded even if
+        every rung is trained from scratch.
+    factor : float, default=3
+        The paper's eta, at least 2.
+
+    References
+    ----------
+    Li et al. Hyperband. JMLR 18 (2018), Fig. 10 (finite horizon).
+
+    Examples
+    --------
+    >>> from sklearn_halving.policies import FiniteHorizonHalving, Problem
+    >>> policy = FiniteHorizonHalving(n_arms=81, budget=405, factor=3)
+    >>> rungs = policy.plan(Problem(max_level=81)).brackets[0].rounds
+    >>> [(rung.n_arms, rung.level) for rung in rungs]
+    [(81, 1), (27, 3), (9, 9), (3, 27), (1, 81)]
+    """
+
+    factor: Factor = 3
+
+    def _rungs(self, n_arms: int, min_level: int, max_level: int) -> tuple[Round, ...]:
+        # n_k and r_k of Fig. 10. `BracketPlay` pulls n_k arms, and keeps n_(k+1) of them.
+        return finite_horizon_rungs(n_arms, self.budget, (min_level, max_level), self.factor)
 
 
 N_FINALISTS = 3
@@ -738,10 +745,6 @@ class DoublingHalving(PlannedPolicy):
     def plan(self, problem: Problem) -> Plan:
         """Return the rungs of all runs as stages."""
         return replace(super().plan(problem), ranks_by="level")
-
-    def most_pulls(self, problem: Problem) -> int | None:
-        """Return None: the budget is a number of units."""
-        return None
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the rungs of all runs."""

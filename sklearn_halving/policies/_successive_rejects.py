@@ -71,19 +71,11 @@ def phases(n_arms: int, n_pulls: int) -> tuple[Phase, ...]:
 
 def play_phases(game: PlannedGame, plan: tuple[Phase, ...]) -> Iterator[IntArray]:
     """Play the phases of Fig. 16.1, with the means over all pulls so far."""
-    for phase in plan:
-        yield game.within_splits(game.contested() * phase.n_each)  # (1)
+    for phase in plan:  # k = 1, 2, ..., K - 1
+        yield game.within_splits(game.contested() * phase.n_each)  # (1) n_k - n_(k-1) pulls each
         game.best = best_known(game.alive, game.mean)
-        game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2)
+        game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2) drop the worst arm
         game.stage += 1
-
-
-def stages_of_phases(problem: Problem, n_pulls: int) -> tuple[Round, ...]:
-    """Return the phases of a single run as stages."""
-    n_arms = problem.n_arms
-    least = n_arms + 1 if n_arms > 1 else 1
-    check_budget("n_pulls", n_pulls, least, f"to compare {n_arms} candidates")
-    return tuple(phase.as_round(problem) for phase in phases(n_arms, n_pulls))
 
 
 @dataclass(frozen=True)
@@ -129,7 +121,10 @@ class SuccessiveRejects(PlannedPolicy):
 
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the phases."""
-        return stages_of_phases(problem, self.n_pulls)
+        n_arms = problem.n_arms
+        least = n_arms + 1 if n_arms > 1 else 1
+        check_budget("n_pulls", self.n_pulls, least, f"to compare {n_arms} candidates")
+        return tuple(phase.as_round(problem) for phase in phases(n_arms, self.n_pulls))
 
 
 @dataclass(frozen=True)
@@ -208,7 +203,7 @@ def _runs(n_arms: int, n_pulls: int) -> list[tuple[Phase, ...]]:
 
 
 @dataclass(frozen=True)
-class VarianceRejects(PlannedPolicy):
+class VarianceRejects(SuccessiveRejects):
     """Reject one arm after each phase, and pull arms with a large variance more often.
 
     The phases have as many pulls as those of `SuccessiveRejects`. In the first phase, all arms
@@ -248,13 +243,12 @@ class VarianceRejects(PlannedPolicy):
     2
     """
 
-    n_pulls: int
     gamma: NotNegative = 1.96
 
     def play(self, game: PlannedGame) -> Iterator[IntArray]:
         for phase in phases(game.n_arms, self.n_pulls):
             in_play, n_pulls = game.contested(), game.n_pulls
-            yield greedy_counts(
+            yield greedy_counts(  # argmax V / N, again and again
                 self._weight(game, in_play),
                 n_pulls,
                 phase.n_each * int(in_play.sum()),
@@ -273,7 +267,3 @@ class VarianceRejects(PlannedPolicy):
             variance = np.ones(game.n_arms)
         usable = in_play & np.isfinite(variance)
         return positive_weights(np.where(usable, variance, 0.0), in_play)
-
-    def stages(self, problem: Problem) -> tuple[Round, ...]:
-        """Return the phases."""
-        return stages_of_phases(problem, self.n_pulls)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import e, log, sqrt
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -106,28 +106,18 @@ class AdaptiveUCBE(IndexPolicy):
     c: NotNegative = 1.0
     reward_range: RewardRange | None = None
 
-    def first_memory(self, arms: IndexGame, seed: Seed) -> Phase:
-        return Phase(0, self.c * self.n_pulls / arms.n_arms * arms.width**2)  # H_0 = K
+    def first_memory(self, arms: IndexGame, seed: Seed) -> tuple[int, float]:
+        return 0, self.c * self.n_pulls / arms.n_arms * arms.width**2  # k = 0 and H_0 = K
 
     def index(self, arms: IndexGame) -> FloatArray:
-        if (k := self._phase(arms)) != arms.memory.k:
-            # No gap exceeds the width of the range. H is therefore at least H_0.
+        k = bisect_right(_ends_of_phases(arms.n_arms, self.n_pulls), arms.n_asked_in_all)
+        if k != arms.memory[0]:
+            # H_k of Fig. 16.2. No gap exceeds the width of the range, so it is at least H_0.
             hardness = max(_largest_hardness(arms.mean, k), arms.n_arms / arms.width**2)
-            arms.memory = Phase(k, self.c * self.n_pulls / hardness)
-        # The gaps are in units of reward.
-        squared = arms.memory.a / arms.width**2 / arms.n
+            arms.memory = k, self.c * self.n_pulls / hardness
+        # B_{i, s}(c n / H_k) of Fig. 16.2, with gaps in units of reward
+        squared = arms.memory[1] / arms.width**2 / arms.n
         return arms.mean + arms.width * np.sqrt(squared)
-
-    def _phase(self, arms: IndexGame) -> int:
-        """Return the number of phases that have ended, given the number of pulls."""
-        return bisect_right(_ends_of_phases(arms.n_arms, self.n_pulls), arms.n_asked_in_all)
-
-
-class Phase(NamedTuple):
-    """A phase of `AdaptiveUCBE`, counted from 0, and its exploration parameter."""
-
-    k: int
-    a: float
 
 
 @cache
@@ -185,7 +175,7 @@ class UCB1(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
-        log_t = log(arms.n_asked_in_all + 1)
+        log_t = log(arms.n_asked_in_all + 1)  # B_{i, s, t} of Fig. 16.7 at time t
         return arms.mean + arms.width * np.sqrt(self.alpha * log_t / arms.n)
 
 
@@ -228,7 +218,7 @@ class UCBV(IndexPolicy):
     reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
-        x = self.alpha * log(arms.n_asked_in_all + 1) / arms.n
+        x = self.alpha * log(arms.n_asked_in_all + 1) / arms.n  # B_{i, s, t} of Fig. 16.7
         variance = arms.statistics.variance(ddof=0)
         return arms.mean + np.sqrt(2 * variance * x) + 3 * arms.width * x
 
@@ -310,7 +300,6 @@ class LUCB(IndexPolicy):
     (0.0, 725)
     """
 
-    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05
@@ -328,7 +317,7 @@ class LUCB(IndexPolicy):
         x = log(1.25 * arms.n_arms * t**4 / self.delta)
         return arms.width * np.sqrt(x / (2 * n_pulls))
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         rival, arms.memory = arms.memory, NO_ARM
         if rival != NO_ARM and usable[rival]:  # the second pull of the round
             return int(rival)
@@ -392,7 +381,6 @@ class LilUCB(IndexPolicy):
     (0.0, 88)
     """
 
-    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
+from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
@@ -194,6 +194,18 @@ class UniformAllocation(PlannedPolicy):
         return (Round(n_arms, problem.max_level, most_pulls=n_arms * n_each),)
 
 
+class HalvingGame(PlannedGame):
+    """A game of `VarianceHalving`, which may stop early."""
+
+    policy: VarianceHalving
+
+    def ended_by(self) -> Sequence[str]:
+        """Return the stopping rules in use if one of them ended the play, else nothing."""
+        policy = self.policy
+        rules = {"stop_probability": policy.stop_probability, "tolerance": policy.tolerance}
+        return [f"{k}={v}" for k, v in rules.items() if self.is_stopped and v is not None]
+
+
 @dataclass(frozen=True)
 class VarianceHalving(PlannedPolicy):
     r"""Choose the best of many noisy arms with a fixed number of pulls.
@@ -294,6 +306,8 @@ class VarianceHalving(PlannedPolicy):
     (2, 60, True)
     """
 
+    game = HalvingGame
+
     n_pulls: Count
     allocation: Allocation = "likelihood"
     reward_variances: ArrayLike | None = None
@@ -309,8 +323,8 @@ class VarianceHalving(PlannedPolicy):
         """Validate the parameters that do not depend on the number of arms."""
         super().__post_init__()
         holds = (self.allocation == "known") == (self.reward_variances is not None)
-        rule, got = "be given if, and only if, allocation='known'", repr(self.reward_variances)
-        refuse_unless(holds, "reward_variances", rule, f"{self.allocation!r} and {got}")
+        rule = f"be given if, and only if, allocation='known', here {self.allocation!r}"
+        refuse_unless(holds, "reward_variances", rule, self.reward_variances)
         if self.allocation == "likelihood":  # it has no stages, and goes back to arms it left
             rule = "be True, or use another allocation than 'likelihood'"
             refuse_unless(self.keep_pulls, "keep_pulls", rule, self.keep_pulls)
@@ -320,10 +334,6 @@ class VarianceHalving(PlannedPolicy):
         halves = self.allocation != "likelihood"
         return replace(super().plan(problem), ranks_by="stage" if halves else "score")
 
-    def start(self, problem: Problem, seed: Seed = None) -> HalvingGame:
-        """Return the game before the first pull."""
-        return HalvingGame(self, problem)
-
     def stages(self, problem: Problem) -> tuple[Round, ...]:
         """Return the stages of Algorithm 1."""
         n_arms, n_splits = problem.n_arms, problem.max_repetitions
@@ -331,7 +341,7 @@ class VarianceHalving(PlannedPolicy):
         check_budget("n_pulls", self.n_pulls, self.least_n_pulls(n_arms), why)
         rule = f"be True for a limited number of splits, {n_splits}"
         refuse_unless(self.keep_pulls or n_splits is None, "keep_pulls", rule, self.keep_pulls)
-        self._known_variances(n_arms)
+        checked_variances(self.reward_variances, n_arms)
         return tuple(
             Round(width, problem.max_level, most_pulls=sum(n_pulls for n_pulls, _ in plans))
             for width, plans in self._stages(n_arms)
@@ -345,7 +355,7 @@ class VarianceHalving(PlannedPolicy):
             if not self.keep_pulls:
                 game.forget()
             for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8
+                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8: I_(s, t)
                 yield game.within_splits(counts)
                 n_left -= 1
                 is_end = i == len(plans) if halves else not n_left
@@ -353,7 +363,7 @@ class VarianceHalving(PlannedPolicy):
                 # A single survivor is not pulled again and stays the best.
                 best = best_alive(game.alive, mean)
                 game.best = game.best if best == NO_ARM and game.alive.any() else best
-                if halves and is_end:  # lines 9 to 12
+                if halves and is_end:  # lines 9 to 12: A_(s + 1)
                     game.alive = keep_best(mean, game.alive, (width + 1) // 2)
                 if n_left and self._is_clear(game):
                     game.is_stopped = True
@@ -388,42 +398,36 @@ class VarianceHalving(PlannedPolicy):
     def _counts(self, game: PlannedGame, width: int, n: int, is_even: bool) -> IntArray:
         """Return how ``n`` pulls are allocated to the arms in play."""
         in_play, n_pulls = game.contested(), game.statistics.n_pulls
-        limit, known = game.problem.max_repetitions, self._known_variances(game.n_arms)
-        if is_even or self.allocation == "uniform":  # Algorithm 2
+        limit, is_ucb = game.problem.max_repetitions, self.allocation == "ucb"
+        if is_even or self.allocation == "uniform":  # Algorithm 2; Algorithm 4, lines 2 to 4
             return greedy_counts(in_play.astype(np.float64), n_pulls, n, limit)
-        if known is not None:  # Algorithm 3, line 4
-            return greedy_counts(positive_weights(known, in_play), n_pulls, n, limit)
         if self.allocation == "likelihood":
             return self._by_likelihood(game.n_arms).counts(game, n, width)
-        shrinkage = 0.0 if self.allocation == "ucb" else DEFAULT_SHRINKAGE
-        variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
+        variance = checked_variances(self.reward_variances, game.n_arms)
+        if variance is None:  # it is estimated
+            shrinkage = 0.0 if is_ucb else DEFAULT_SHRINKAGE
+            variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
         weight = positive_weights(variance, in_play)
         is_ready = n_pulls[weight > 0].min(initial=self._least_count()) >= self._least_count()
-        if self.allocation == "ucb" and limit is None and is_ready:  # Algorithm 4, line 8
+        if is_ucb and limit is None and is_ready:  # Algorithm 4, line 8: argmax U / N
             return bounded_counts(weight, n_pulls, n, self.delta)
-        return greedy_counts(weight, n_pulls, n, limit)
+        return greedy_counts(weight, n_pulls, n, limit)  # Algorithm 3, line 4: argmax sigma^2 / N
 
     def _estimates(self, game: PlannedGame) -> Estimates:
         return estimate_arms(game, common_splits=self.common_splits and self.keep_pulls)
 
-    def _known_variances(self, n_arms: int) -> FloatArray | None:
-        """Return the known variances, or raise if they do not suit the number of arms."""
-        if self.reward_variances is None:
-            return None
-        return checked_variances(self.reward_variances, n_arms)
-
     def _is_clear(self, game: PlannedGame) -> bool:
         """Return whether a stopping rule is fulfilled, and recommend the leader if so."""
-        if (self.stop_probability is None and self.tolerance is None) or game.alive.sum() < 2:
+        rules = self.stop_probability, self.tolerance
+        if rules == (None, None) or game.alive.sum() < 2:
             return False
         overlap = game.problem.overlap if self.overlap is None else self.overlap
-        estimates, known = self._estimates(game), self._known_variances(game.n_arms)
+        estimates = self._estimates(game)
+        known = checked_variances(self.reward_variances, game.n_arms)
         error = errors_in_play(game, estimates, known, overlap)
-        if error is None:
-            return False
         mean = np.where(game.alive, estimates.mean, np.nan)
         leader = best_alive(game.alive, mean)
-        if not is_clear(mean, error, leader, self.stop_probability, self.tolerance):
+        if error is None or not is_clear(mean, error, leader, *rules):
             return False
         game.best = leader
         return True
@@ -432,15 +436,3 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
-
-
-class HalvingGame(PlannedGame):
-    """A game of `VarianceHalving`, which may stop early."""
-
-    policy: VarianceHalving
-
-    def ended_by(self) -> Sequence[str]:
-        """Return the stopping rules in use if one of them ended the play, else nothing."""
-        policy = self.policy
-        rules = {"stop_probability": policy.stop_probability, "tolerance": policy.tolerance}
-        return [f"{k}={v}" for k, v in rules.items() if self.is_stopped and v is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log
 from typing import Annotated, Self
@@ -141,14 +141,14 @@ class GaussianProcessSampler(CheckedFields):
         own = axes.columns(known), axes.of_column, values
         if not told.memo.get("n_fitted", 0) <= n_told < GROWTH * told.memo.get("n_fitted", 0):
             told.memo.update(n_fitted=n_told, logs=fit_hyperparameters(*own))
-        process = Process.of(told.memo["logs"], *own)
+        process = Process(told.memo["logs"], *own)
         pending = _points_of(told, told.without_score()[-MAX_PENDING:])
-        process = process.believing(axes.columns(pending))
+        process.believe(axes.columns(pending))
         if (told.space.size or np.inf) <= MAX_CELLS:
             points = _new_cells(told, rng)
         else:
             points = self._searched(process, axes, known[:N_PARENTS], rng)
-        return Pool.of(process, points, axes.columns(points))
+        return Pool(process, points, axes.columns(points))
 
     def _searched(
         self, process: Process, axes: Axes, parents: FloatArray, rng: np.random.Generator
@@ -157,11 +157,11 @@ class GaussianProcessSampler(CheckedFields):
         n_steps = self.n_pool // 2
         steps = axes.steps(parents, n_steps, STEPS, rng)
         points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
-        gains = Pool.of(process, points, axes.columns(points)).gains()
+        gains = Pool(process, points, axes.columns(points)).gains()
         for _ in range(N_REFINEMENTS):
             best = np.argsort(-gains, kind="stable")[:N_REFINED]
             near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
-            of_near = Pool.of(process, near, axes.columns(near)).gains()
+            of_near = Pool(process, near, axes.columns(near)).gains()
             points, gains = np.concatenate([points, near]), np.append(gains, of_near)
         return points
 
@@ -288,7 +288,6 @@ class Axes:
         return np.where(is_active[(points[:, 0] * len(branches)).astype(int)], points, NEUTRAL)
 
 
-@dataclass
 class Pool:
     """Points, among which candidates are chosen by their expected improvement.
 
@@ -296,7 +295,13 @@ class Pool:
     ----------
     process : Process
     points : ndarray of shape (n_points, n_dimensions)
+    columns : ndarray of shape (n_points, n_columns)
+        The points as inputs of the process.
+
+    Attributes
+    ----------
     inputs : ndarray of shape (n_points, n_columns)
+        The columns divided by the length scales.
     mean : ndarray of shape (n_points,)
         Posterior mean; -inf for a point that was chosen.
     factor : Factor
@@ -307,22 +312,14 @@ class Pool:
         The point that was chosen last, see `ranked`.
     """
 
-    process: Process
-    points: FloatArray
-    inputs: FloatArray
-    mean: FloatArray
-    factor: Factor
-    best: float
-    chosen: int | None = None
-
-    @classmethod
-    def of(cls, process: Process, points: FloatArray, columns: FloatArray) -> Self:
-        """Return a pool of some points."""
-        inputs = columns / process.scales
-        prior = process.covariance(process.inputs, inputs)
+    def __init__(self, process: Process, points: FloatArray, columns: FloatArray) -> None:
+        self.process, self.points, self.best = process, points, process.best
+        self.inputs = columns / process.scales
+        prior = process.covariance(process.inputs, self.inputs)
         rows = process.root @ prior
-        factor = Factor(process.signal - (rows**2).sum(axis=0), rows)
-        return cls(process, points, inputs, process.weights @ prior, factor, process.best)
+        self.factor = Factor(process.signal - (rows**2).sum(axis=0), rows)
+        self.mean = process.weights @ prior
+        self.chosen: int | None = None
 
     def gains(self) -> FloatArray:
         """Return the logarithm of the expected improvement at each point."""
@@ -366,16 +363,24 @@ def log_improvement(z: FloatArray) -> FloatArray:
     return np.where(z > -1, np.log(density + near * ndtr(near)), log_far)
 
 
-@dataclass(frozen=True)
 class Process:
     """A Gaussian process with a Matern 5/2 kernel, conditioned on values at some inputs.
 
     Parameters
     ----------
+    logs : ndarray
+        The hyperparameters, see `fit_hyperparameters`.
+    columns : ndarray of shape (n_points, n_columns)
+    of_column : ndarray of int of shape (n_columns,)
+        The axis of each column.
+    values : ndarray of shape (n_points,)
+
+    Attributes
+    ----------
     scales : ndarray of shape (n_columns,)
         Length scale of each column.
-    signal, noise : float
-        Variances.
+    signal, least_noise : float
+        Variances of the process, and of the noise of a value.
     inputs : ndarray of shape (n_points, n_columns)
         Divided by the length scales.
     root : ndarray of shape (n_points, n_points)
@@ -384,51 +389,35 @@ class Process:
         The inverse covariance times the values.
     """
 
-    scales: FloatArray
-    signal: float
-    noise: float
-    inputs: FloatArray
-    root: FloatArray
-    weights: FloatArray
+    def __init__(
+        self, logs: FloatArray, columns: FloatArray, of_column: IntArray, values: FloatArray
+    ) -> None:
+        *of_axis, self.signal, noise = np.exp(logs).tolist()
+        self.least_noise = noise + JITTER * self.signal
+        self.scales = np.array(of_axis)[np.unique(of_column, return_inverse=True)[1]]
+        self.inputs = columns / self.scales
+        self.root = self._inverse_root()
+        self.weights = self.root.T @ (self.root @ values)
 
-    @classmethod
-    def of(
-        cls, logs: FloatArray, columns: FloatArray, of_column: IntArray, values: FloatArray
-    ) -> Self:
-        """Return the process with some hyperparameters, see `fit_hyperparameters`."""
-        *of_axis, signal, noise = np.exp(logs).tolist()
-        scales = np.array(of_axis)[np.unique(of_column, return_inverse=True)[1]]
-        prior = cls(scales, signal, noise, columns / scales, np.eye(0), values)
-        root = prior.inverse_root()
-        return replace(prior, root=root, weights=root.T @ (root @ values))
-
-    def believing(self, columns: FloatArray) -> Self:
-        """Return the process given also the values that it predicts at some inputs.
+    def believe(self, columns: FloatArray) -> None:
+        """Condition also on the values that the process predicts at some inputs.
 
         All means remain as they are, and the variances near these inputs decrease.
         """
-        inputs = np.concatenate([self.inputs, columns / self.scales])
-        wider = replace(
-            self, inputs=inputs, weights=np.append(self.weights, np.zeros(len(columns)))
-        )
-        return replace(wider, root=wider.inverse_root())
+        self.inputs = np.concatenate([self.inputs, columns / self.scales])
+        self.weights = np.append(self.weights, np.zeros(len(columns)))
+        self.root = self._inverse_root()
 
     @cached_property
     def best(self) -> float:
         """The largest posterior mean at the inputs."""
         return float((self.covariance(self.inputs, self.inputs) @ self.weights).max())
 
-    @property
-    def least_noise(self) -> float:
-        """The noise variance of a value."""
-        return self.noise + JITTER * self.signal
-
     def covariance(self, inputs: FloatArray, others: FloatArray) -> FloatArray:
         """Return the prior covariance of the values at inputs that are divided by the scales."""
         return self.signal * matern(squared_distances(inputs, others))[0]
 
-    def inverse_root(self) -> FloatArray:
-        """Return the inverse of the Cholesky factor of the covariance of the values."""
+    def _inverse_root(self) -> FloatArray:
         covariance = self.covariance(self.inputs, self.inputs)
         covariance[np.diag_indices(len(self.inputs))] += self.least_noise
         lower = np.linalg.cholesky(covariance)

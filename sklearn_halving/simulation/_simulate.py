@@ -352,11 +352,11 @@ def _play_block(
 ) -> dict[str, Any]:
     """Play problems of these numbers, and return the fields of `SimulationResult`."""
     randomness = Randomness.of(root, len(numbers), numbers.start)
-    block = Block(policy, problem, environment.draw(randomness, problem.n_arms), marks)
+    arms = environment.draw(randomness, problem.n_arms)
     keys = ((*root.spawn_key, i) for i in numbers)
     seeds = (np.random.SeedSequence(root.entropy, spawn_key=key) for key in keys)
-    block.games = [policy.start(problem, seed) for seed in seeds]
-    return block.play(max_pulls)
+    games = [policy.start(problem, seed) for seed in seeds]
+    return Block(policy, problem, arms, games, marks).play(max_pulls)
 
 
 class Block:
@@ -367,25 +367,27 @@ class Block:
     policy : Policy
     problem : Problem
     arms : Arms
+    games : list
+        The game of each problem.
     checkpoints : list of int
     """
 
     def __init__(
-        self, policy: Policy, problem: Problem, arms: Arms, checkpoints: list[int]
+        self,
+        policy: Policy,
+        problem: Problem,
+        arms: Arms,
+        games: list[Any],
+        checkpoints: list[int],
     ) -> None:
-        self.policy, self.problem, self.arms = policy, problem, arms
-        self.games: list[Any] = []
+        self.policy, self.problem, self.arms, self.games = policy, problem, arms, games
         self.checkpoints = np.array(checkpoints)
-        self._values = np.asarray(arms.values, dtype=np.float64)
-        n_problems = len(self._values)
-        self.n_pulls = np.zeros(n_problems, dtype=np.int64)
-        self.n_units = np.zeros(n_problems, dtype=np.int64)
+        self.n_pulls, self.n_units = np.zeros((2, len(games)), dtype=np.int64)
         # Level of each (problem, arm, repetition), for repetitions with cheap pulls so far.
-        self._standing = np.zeros((n_problems, problem.n_arms, 0), dtype=np.int64)
-        shape = n_problems, len(checkpoints)
-        self.checkpoint_regret = np.full(shape, np.nan)
-        self.checkpoint_is_mistake = np.ones(shape, dtype=bool)
-        self._is_marked = np.zeros(shape, dtype=bool)
+        self._standing = np.zeros((len(games), problem.n_arms, 0), dtype=np.int64)
+        # The arm chosen at each checkpoint, and whether the problem has passed it.
+        self._chosen = np.full((len(games), len(checkpoints)), NO_ARM)
+        self._is_marked = np.zeros(self._chosen.shape, dtype=bool)
 
     def play(self, max_pulls: int) -> dict[str, Any]:
         """Play to the end, and return the fields of `SimulationResult`."""
@@ -463,30 +465,22 @@ class Block:
     def _pass_checkpoints(self) -> None:
         """Record the choice of problems that have reached a checkpoint."""
         due = (self.n_units[:, np.newaxis] >= self.checkpoints) & ~self._is_marked
-        if due.any():
-            self._mark(due, *self._judged(self._recommended(np.flatnonzero(due.any(axis=1)))))
-
-    def _recommended(self, numbers: IntArray) -> IntArray:
-        """Return the arms that games of these numbers choose now; ``NO_ARM`` for the others."""
-        arms = np.full(len(self.games), NO_ARM)
-        arms[numbers] = [self.games[i].recommend() for i in numbers.tolist()]
-        return arms
-
-    def _mark(self, due: BoolArray, regret: FloatArray, is_mistake: BoolArray) -> None:
-        np.copyto(self.checkpoint_regret, regret[:, np.newaxis], where=due)
-        np.copyto(self.checkpoint_is_mistake, is_mistake[:, np.newaxis], where=due)
+        for i in np.flatnonzero(due.any(axis=1)).tolist():
+            self._chosen[i, due[i]] = self.games[i].recommend()
         self._is_marked |= due
 
     def _judged(self, arm: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the regret of the chosen arm of each problem, and whether it is a mistake."""
-        value = np.where(arm == NO_ARM, np.nan, self._values[np.arange(len(arm)), arm])
-        return np.asarray(self.arms.best_value) - value, ~(value >= self._values.max(axis=1))
+        values = np.asarray(self.arms.values, dtype=np.float64)
+        value = np.where(arm == NO_ARM, np.nan, np.take_along_axis(values, arm, axis=1))
+        best = np.asarray(self.arms.best_value)[:, np.newaxis]
+        return best - value, ~(value >= values.max(axis=1, keepdims=True))
 
     def _outcomes(self) -> dict[str, Any]:
         """Return the final choice, which also counts for checkpoints that were not reached."""
-        arm = candidate = self._recommended(np.arange(len(self.games)))
-        regret, is_mistake = self._judged(arm)
-        self._mark(~self._is_marked, regret, is_mistake)
+        arm = candidate = np.array([game.recommend() for game in self.games])
+        chosen = np.where(self._is_marked, self._chosen, arm[:, np.newaxis])
+        regret, is_mistake = self._judged(np.column_stack([chosen, arm]))
         if self.arms.candidate is not None:
             chosen = self.arms.candidate[np.arange(len(arm)), arm]
             candidate = np.where(arm == NO_ARM, NO_ARM, chosen)
@@ -495,13 +489,13 @@ class Block:
             is_confident = np.array([game.is_confident() for game in self.games])
         return {
             "recommended": candidate,
-            "regret": regret,
-            "is_mistake": is_mistake,
+            "regret": regret[:, -1],
+            "is_mistake": is_mistake[:, -1],
             "n_pulls": self.n_pulls,
             "n_units": self.n_units,
             "is_confident": is_confident,
-            "checkpoint_regret": self.checkpoint_regret,
-            "checkpoint_is_mistake": self.checkpoint_is_mistake,
+            "checkpoint_regret": regret[:, :-1],
+            "checkpoint_is_mistake": is_mistake[:, :-1],
         }
 
 

@@ -219,8 +219,6 @@ class GaussianProcessArms(EnvironmentDefaults):
         Prior covariance of the means, such as a kernel matrix.
     noise_sd : float, default=0.5
         Standard deviation of one draw around the mean.
-    prior_mean : float or array-like of shape (n_arms,), default=0.0
-        Prior mean of each arm.
     max_level : int, default=1
         Largest number of draws averaged in one pull.
 
@@ -245,16 +243,13 @@ class GaussianProcessArms(EnvironmentDefaults):
 
     covariance: Any
     noise_sd: NotNegative = 0.5
-    prior_mean: Any = 0.0
     max_level: Count = 1
 
     def __post_init__(self) -> None:
         """Check the parameters, in particular that the matrix is a covariance."""
         super().__post_init__()
         n_arms = np.shape(self.covariance)[-1]
-        matrix = checked_covariance(self.covariance, n_arms)
-        mean = np.broadcast_to(as_vector("prior_mean", self.prior_mean, n_arms), n_arms)
-        self._store(covariance=matrix, prior_mean=mean, n_arms=n_arms)
+        self._store(covariance=checked_covariance(self.covariance, n_arms), n_arms=n_arms)
 
     def draw(self, randomness: Randomness, n_arms: int) -> NormalArms:
         """Return the arms of ``randomness.n_problems`` problems, each a draw of the process."""
@@ -262,7 +257,7 @@ class GaussianProcessArms(EnvironmentDefaults):
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         normal = randomness.of_each_arm(randomness.normal, n_arms, MEAN)
         # One product per problem: the product of a batch may differ in the last bit.
-        means = self.prior_mean + np.array([root @ one for one in normal])
+        means = np.array([root @ one for one in normal])
         return NormalArms(randomness, means, np.full(means.shape, self.noise_sd), self.max_level)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from games import play_in_flight
 from sklearn_halving._gaussian_process import ArmPrior
@@ -102,6 +103,81 @@ def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bou
     assert game.recommend() == leaders[int(np.argmin(bounds))]
 
 
+def dense_posterior(prior, noise, tau, told, in_flight):
+    """Return means given the rewards, and deviations given also that pulls are in flight."""
+    pulls = [pull for pull, _ in told] + in_flight
+    arms, splits = (np.array([pull[i] for pull in pulls], dtype=int) for i in (0, 1))
+    seen = prior[np.ix_(arms, arms)] + tau * np.equal.outer(splits, splits)
+    seen = seen + noise * np.eye(len(pulls))
+    explained = prior[:, arms] @ np.linalg.solve(seen, prior[arms]) if pulls else 0 * prior
+    n = len(told)
+    y = np.array([reward for _, reward in told])
+    mean = prior[:, arms[:n]] @ np.linalg.solve(seen[:n, :n], y) if n else np.zeros(len(prior))
+    return mean, np.sqrt((prior - explained).diagonal())
+
+
+def plain_score(rule: str, mean: np.ndarray, sd: np.ndarray, pulled: list[int], t: int) -> Any:
+    """Return what the paper's rivals maximize, for one arm after the other."""
+    best = max(mean[pulled]) if pulled else max(mean)
+    if rule == "bayes_ucb":
+        return [m + norm.ppf(1 - 1 / (t + 1)) * s for m, s in zip(mean, sd, strict=True)]
+    if rule == "gp_ucb":
+        width = math.sqrt(2 * math.log(len(mean) * t**2 * math.pi**2 / (6 * 0.1)))
+        return [m + width * s for m, s in zip(mean, sd, strict=True)]
+    if rule == "pi":
+        return [(m - best - 0.1 * max(sd)) / s for m, s in zip(mean, sd, strict=True)]
+    z = [(m - best) / s for m, s in zip(mean, sd, strict=True)]
+    return [s * (a * norm.cdf(a) + norm.pdf(a)) for a, s in zip(z, sd, strict=True)]
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5])
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("rule", ["bayesgap", "bayes_ucb", "gp_ucb", "ei", "pi"])
+def test_plays_by_a_dense_posterior_with_splits_and_pulls_in_flight(rule, window, tau) -> None:
+    """Bounds of 1.5 deviations; the arms of more than one pull in flight have no mean for them."""
+    for n_arms in range(2, 14):
+        prior = smooth_prior(n_arms, n_arms) + 0.1 * np.eye(n_arms)
+        table, noise, n_pulls = rewards_of(n_arms, n_arms), 0.1, 15
+        told: list[Any] = []
+        in_flight: list[tuple[int, int]] = []
+        expected: list[int] = []
+        while len(told) < n_pulls:
+            while len(in_flight) < window and len(expected) < n_pulls:
+                mean, sd = dense_posterior(prior, noise, tau, told, in_flight)
+                upper, lower = mean + 1.5 * sd, mean - 1.5 * sd
+                if rule == "bayesgap":
+                    gaps = [max(np.delete(upper, k)) - lower[k] for k in range(n_arms)]
+                    leader = int(np.argmin(np.round(gaps, 8)))
+                    rivals = np.where(np.arange(n_arms) == leader, -np.inf, np.round(upper, 8))
+                    pair = sorted([leader, int(np.argmax(rivals))])
+                    arm = pair[int(np.argmax(np.round(sd[pair], 8)))]
+                else:
+                    pulled = sorted({arm for (arm, _), _ in told})
+                    score = plain_score(rule, mean, sd, pulled, len(expected) + 1)
+                    arm = int(np.argmax(np.round(score, 8)))
+                in_flight.append((arm, expected.count(arm)))
+                expected.append(arm)
+            pull = in_flight.pop(0)
+            told.append((pull, table[pull]))
+        policy = BayesGap(
+            n_pulls, prior, noise, tau, rule, 1.5, standardize=False, pulls_in_flight=window
+        )
+        game = policy.start(Problem(n_arms))
+        arms: list[int] = []
+        untold: list[Pull] = []
+        while not game.is_finished:
+            asked = game.ask(window - len(untold))
+            untold += asked
+            arms += [pull.arm for pull in asked]
+            told_now = untold.pop(0)
+            game.tell(told_now, float(table[told_now.arm, told_now.repetition]))
+        assert arms == expected
+        mean, sd = dense_posterior(prior, noise, tau, told, [])
+        np.testing.assert_allclose(game.belief().mean, mean, atol=1e-8)
+        np.testing.assert_allclose(game.belief().deviation, sd, atol=1e-8)
+        assert game.recommend() == int(np.argmax(np.round(mean, 8)))
+
+
 # ------------------------------------------------------------------------ the traps of beta
 
 
@@ -111,7 +187,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
     prior[3], prior[:, 3] = 0.0, 0.0
     n_effective = ArmPrior.of(prior, 12).effective_n_arms()
     for rule, n_counted in (("printed", 12), ("effective", n_effective)):
-        exploration = Exploration.of(rule, np.diag(prior), n_counted, 2, 0.1)
+        exploration = Exploration(rule, np.diag(prior), n_counted, 2, 0.1)
         flat = np.zeros(12)
         beta = exploration.beta(flat, flat, flat == 0, 0.0)
         assert 0 < beta < np.inf

@@ -31,7 +31,7 @@ def data(n: int = 20, n_axes: int = 3, seed: int = 0) -> tuple[Any, Any]:
 def fitted(columns: Any, values: Any) -> Process:
     of_column = np.arange(columns.shape[1])
     logs = fit_hyperparameters(columns, of_column, values)
-    return Process.of(logs, columns, of_column, values)
+    return Process(logs, columns, of_column, values)
 
 
 def peer(process: Process) -> GaussianProcessRegressor:
@@ -42,7 +42,7 @@ def peer(process: Process) -> GaussianProcessRegressor:
 
 
 def pool_of(process: Process, points: Any) -> Pool:
-    return Pool.of(process, points, points)
+    return Pool(process, points, points)
 
 
 def test_posterior_is_that_of_scikit_learn() -> None:

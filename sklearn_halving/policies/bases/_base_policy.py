@@ -93,18 +93,31 @@ RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it
 Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
 
 
+def budget_of(policy: Any) -> tuple[str, Any]:
+    """Return the field with the maximum number of pulls, and this number; None for no maximum."""
+    name = "n_pulls" if hasattr(policy, "n_pulls") else "max_pulls"
+    return name, getattr(policy, name, None)
+
+
 def known_range(policy: Any, problem: Problem) -> RewardRange | None:
-    """Return the range of rewards of a policy, or else that of the problem."""
+    """Return the range of rewards of a policy, or else that of the problem.
+
+    It is None for a policy without the field ``reward_range``, which needs no range.
+    """
+    if "reward_range" not in vars(policy):
+        return None
     own: RewardRange | None = policy.reward_range
     return problem.reward_range if own is None else own
 
 
 def reward_width(policy: Any, problem: Problem) -> float:
-    """Return ``high - low``, or raise if there is no range.
+    """Return ``high - low``, or raise if there is no range; 1 if the policy needs none.
 
     Confidence intervals are multiplied by this width. This is equivalent to scaling all rewards
     to [0, 1], but leaves the rewards unchanged, so that equal means remain equal.
     """
+    if "reward_range" not in vars(policy):
+        return 1.0
     reward_range = known_range(policy, problem)
     if reward_range is None:
         raise ValueError(

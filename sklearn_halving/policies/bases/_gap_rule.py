@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
@@ -86,11 +85,23 @@ def choose_by_gap(
     return GapChoice(arm, leader, bound if bound > 0.5 * NOWHERE else 0.0)
 
 
-@dataclass(frozen=True)
 class Exploration:
     """The exploration constant beta of eq. (9), with the hardness estimated in every round.
 
     Parameters
+    ----------
+    rule : {"effective", "printed"} or float
+        The rule for beta, or a constant beta.
+    variance : ndarray of shape (n_arms,)
+        Prior variances. Arms with a variance of 0 are left out of kappa.
+    n_counted : float
+        The number of arms in T - K and in the sums over arms: K if "printed", otherwise
+        `effective_n_arms`.
+    n_pulls : int
+        The horizon T.
+    noise_variance : float
+
+    Attributes
     ----------
     weight : float
         Number of arms that count in the sums over arms, as a share of all arms.
@@ -103,48 +114,26 @@ class Exploration:
         Lower and upper limit of beta, which are equal if beta is a constant.
     """
 
-    weight: float
-    information: float
-    least_gap: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         rule: str | float,
         variance: FloatArray,
         n_counted: float,
         n_pulls: int,
         noise_variance: float,
-    ) -> Exploration:
-        """Compute the quantities that are the same in all rounds, from the prior variances.
-
-        Parameters
-        ----------
-        rule : {"effective", "printed"} or float
-            The rule for beta, or a constant beta.
-        variance : ndarray of shape (n_arms,)
-            Prior variances. Arms with a variance of 0 are left out of kappa.
-        n_counted : float
-            The number of arms in T - K and in the sums over arms: K if "printed", otherwise
-            `effective_n_arms`.
-        n_pulls : int
-            The horizon T.
-        noise_variance : float
-        """
-        weight, least, most = n_counted / len(variance), 0.0, np.inf
+    ) -> None:
+        self.weight, self.least, self.most = n_counted / len(variance), 0.0, np.inf
         varied = variance[variance > 1e-12 * variance.max()]
-        kappa = weight * float((1 / varied).sum())
-        information = max(n_pulls - n_counted, 0.0) / noise_variance + kappa
+        kappa = self.weight * float((1 / varied).sum())
+        self.information = max(n_pulls - n_counted, 0.0) / noise_variance + kappa
+        self.least_gap = sqrt(noise_variance / n_pulls)
         if not isinstance(rule, str):
-            least = most = float(rule)
+            self.least = self.most = float(rule)
         elif rule == "effective":
             # By Theorem 1, the choice is good with probability 1 - K T exp(-beta^2 / 2). For long
             # horizons and small gaps, eq. (9) leaves the range in which this is informative.
-            least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
-            most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
-        return cls(weight, information, sqrt(noise_variance / n_pulls), least, most)
+            self.least = float(np.sqrt(2 * np.log(max(n_counted * n_pulls, 2.0))))
+            self.most = float(np.sqrt(2 * np.log(n_counted * n_pulls / LEAST_DELTA)))
 
     def beta(
         self, mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: float
@@ -155,25 +144,19 @@ class Exploration:
         """
         if self.least == self.most:
             return self.least
-        hardness = self.weight * _hardness(mean, deviation, alive, epsilon, self.least_gap)
+        # H_eps, with gaps between bounds of three standard deviations (section 5)
+        wide = 3 * deviation
+        upper, lower = mean + wide, mean - wide
+        upper[~alive], lower[~alive] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
+        first, best, second = two_largest(upper, NOWHERE)
+        gap = best - lower
+        gap[first] = second - (best - 2 * wide[first])
+        # The gap of an arm that leads by more than three standard deviations is negative.
+        half = np.maximum((np.abs(gap) + epsilon) * 0.5, max(epsilon, self.least_gap))
+        inverse = 1 / half
+        hardness = self.weight * float(inverse @ inverse)
         beta = sqrt(self.information / (4 * max(hardness, 1e-300)))
         return min(max(beta, self.least), self.most)
-
-
-def _hardness(
-    mean: FloatArray, deviation: FloatArray, alive: BoolArray, epsilon: float, floor: float
-) -> float:
-    """Return ``H_eps`` with gaps between bounds of three standard deviations (section 5)."""
-    wide = 3 * deviation
-    upper, lower = mean + wide, mean - wide
-    upper[~alive], lower[~alive] = NOWHERE, -NOWHERE  # an infinite gap, which adds nothing
-    first, best, second = two_largest(upper, NOWHERE)
-    gap = best - lower
-    gap[first] = second - (best - 2 * wide[first])
-    # The gap of an arm that leads by more than three standard deviations is negative.
-    half = np.maximum((np.abs(gap) + epsilon) * 0.5, max(epsilon, floor))
-    inverse = 1 / half
-    return float(inverse @ inverse)
 
 
 def gap_to_others(upper: FloatArray, lower: FloatArray, nothing: float = -np.inf) -> FloatArray:

@@ -67,14 +67,15 @@ def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: int) -> Int
         first[np.cumsum(first) > budget] = 0
         budget -= int(first.sum())
         n_pulls = n_pulls + first
-    counts = _counts_above(weight, n_pulls, _integer_level(weight, n_pulls, budget))
+    level = _integer_level(weight, n_pulls, budget)
+    counts = _counts_above(weight, n_pulls, level).astype(np.int64)
     index = weight / np.maximum(n_pulls + counts, 1)
     return counts + first + _one_to_the_largest(index, budget - int(counts.sum()))
 
 
-def _counts_above(weight: FloatArray, n_pulls: IntArray, level: float) -> IntArray:
+def _counts_above(weight: FloatArray, n_pulls: IntArray, level: float) -> FloatArray:
     """Return the number of pulls with an index ``weight / n_pulls`` above ``1 / level``."""
-    return np.maximum(np.ceil(weight * level).astype(np.int64) - n_pulls, 0)
+    return np.maximum(np.ceil(weight * level) - n_pulls, 0.0)
 
 
 def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: int) -> float:
@@ -82,7 +83,8 @@ def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: int) -> float:
 
     Since the largest weight is 1, a precision of half a pull is sufficient.
     """
-    low, high = 0.0, budget + n_pulls.max() + 1.0
+    # Where the indices are continuous, this level allocates the budget or more.
+    low, high = 0.0, (budget + n_pulls[weight > 0].sum()) / weight.sum() + 1.0
     while high - low > 0.5:
         middle = (low + high) / 2
         if _counts_above(weight, n_pulls, middle).sum() <= budget:

@@ -8,7 +8,7 @@ and the stopping rule.
 from __future__ import annotations
 
 from math import inf, isinf, isnan
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import (
     BasePolicy,
-    RewardRange,
+    budget_of,
     check_budget,
     known_range,
     reward_width,
@@ -46,6 +46,8 @@ class IndexGame:
         Number of rewards of each arm.
     mean : ndarray
         Mean reward of each arm; NaN for arms without a reward and for failed arms.
+    variance : ndarray
+        Unbiased variance of the rewards of each arm; 0 for too few pulls.
     alive : ndarray of bool
         Arms that have not failed.
     n_asked : ndarray of int
@@ -62,21 +64,17 @@ class IndexGame:
 
     def __init__(self, policy: IndexPolicy, problem: Problem, seed: Seed) -> None:
         self.policy, self.problem, self.n_arms = policy, problem, problem.n_arms
-        self.width, self.most_pulls = policy.width(problem), policy.checked_budget(problem)
+        self.width, self.most_pulls = reward_width(policy, problem), policy.checked_budget(problem)
         self.low, self.high = known_range(policy, problem) or (-inf, inf)
         self.statistics, self.splits = ArmStatistics(self.n_arms), BrokenSplits()
         self.mean, self.n_known = self.statistics.mean, self.statistics.n_pulls
-        self.n, self.n_asked = np.zeros(self.n_arms), np.zeros(self.n_arms, dtype=np.int64)
+        self.n, self.variance = np.zeros((2, self.n_arms))
+        self.n_asked = np.zeros(self.n_arms, dtype=np.int64)
         self.alive = np.ones(self.n_arms, dtype=bool)
         self.n_alive, self.n_asked_in_all, self.n_told = self.n_arms, 0, 0
         self.is_finished = self.is_decided = self.is_outside = False
         self._has_first = policy.n_first == 0
         self.memory: Any = policy.first_memory(self, seed)
-
-    @property
-    def variance(self) -> FloatArray:
-        """The unbiased variance of the rewards of each arm; 0 for too few pulls."""
-        return self.statistics.variance()
 
     def can_be_pulled(self) -> BoolArray:
         """Return which arms have not failed and have a split left."""
@@ -109,21 +107,16 @@ class IndexGame:
             if 2 * self._n_without_first() > self.n_arms:
                 return NO_ARM
             usable = usable & (self.n_known >= n_first)
-        return self.policy.choose(self, usable) if usable.any() else NO_ARM
+        return self.policy.select(self, usable) if usable.any() else NO_ARM
 
     def _n_without_first(self) -> int:
         """Return how many arms still lack a reward of their first pulls."""
-        is_open = self.can_be_pulled() | (self.n_asked > self.splits_told())
+        is_open = self.can_be_pulled() | (self.n > self.n_known)
         return int((self.alive & (self.n_known < self.policy.n_first) & is_open).sum())
 
     def all_have_first(self) -> bool:
         """Return whether no arm lacks a reward of its first pulls."""
         return self._has_first or self._n_without_first() == 0
-
-    def splits_told(self) -> FloatArray:
-        """Return the number of pulls of each arm that returned."""
-        n_lost = self.n_asked - self.n
-        return self.n_known + n_lost
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Take in a reward. After the end, it must not change the recommendation."""
@@ -135,6 +128,8 @@ class IndexGame:
         if reward == reward:
             self.is_outside |= not self.low <= reward <= self.high
             self.statistics.add_one(arm, reward)
+            freedom = max(self.n_known.item(arm) - 1, 1)
+            self.variance[arm] = self.statistics.squares.item(arm) / freedom
             if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
                 failed = [*failed, arm]
         else:
@@ -195,16 +190,14 @@ class ConfidentGame(IndexGame):
 class IndexPolicy(BasePolicy):
     """Base class of a policy of your own that pulls the arm with the largest index.
 
-    A subclass is a frozen dataclass with the field ``n_pulls``, and writes `index`. A game asks
-    for one pull at a time. Further requests before its reward is known take pulls in flight into
-    account.
+    A subclass is a frozen dataclass with the field ``n_pulls``, or ``max_pulls``, which may be
+    None, and writes `index`. A game asks for one pull at a time. Further requests before its
+    reward is known take pulls in flight into account.
 
     Attributes
     ----------
     n_first : int
         Number of pulls that an arm needs before it has an index.
-    budget : Literal['n_pulls', 'max_pulls']
-        The field with the maximum number of pulls; ``max_pulls`` may be None.
     goes_on_when_decided : bool
         Whether an arm without rivals is still pulled, to collect rewards.
 
@@ -225,17 +218,14 @@ class IndexPolicy(BasePolicy):
     """
 
     n_first: ClassVar[int] = 1
-    budget: ClassVar[Literal["n_pulls", "max_pulls"]] = "n_pulls"
     goes_on_when_decided: ClassVar[bool] = False
     game: ClassVar[type[IndexGame]] = IndexGame
-
-    reward_range: RewardRange | None = None
 
     def index(self, arms: IndexGame) -> FloatArray:
         """Return the index of each arm, with any value for arms that cannot be pulled."""
         raise NotImplementedError
 
-    def choose(self, arms: IndexGame, usable: BoolArray) -> int:
+    def select(self, arms: IndexGame, usable: BoolArray) -> int:
         """Return the usable arm with the largest index. At least one is usable."""
         return largest_usable(self.index(arms), usable)
 
@@ -254,23 +244,18 @@ class IndexPolicy(BasePolicy):
         """Return the arm to choose, by default the one with the best mean."""
         return best_known(arms.alive, arms.mean)
 
-    def width(self, problem: Problem) -> float:
-        """Return the width of the range of rewards; 1 if the policy has no field for it."""
-        return reward_width(self, problem) if "reward_range" in vars(self) else 1.0
-
     def checked_budget(self, problem: Problem) -> float:
         """Return the maximum number of pulls, or raise if it is too small."""
-        most, n_arms = getattr(self, self.budget), problem.n_arms
-        if most is None and self.budget == "max_pulls":
+        (name, most), n_arms = budget_of(self), problem.n_arms
+        if most is None and name == "max_pulls":
             return inf
         why = f"to pull each of {n_arms} candidates {self.n_first} times"
-        check_budget(self.budget, most, 1 if n_arms == 1 else max(1, self.n_first * n_arms), why)
+        check_budget(name, most, 1 if n_arms == 1 else max(1, self.n_first * n_arms), why)
         return float(most)
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        most = getattr(self, self.budget)
-        return open_plan(problem, most, reward_range=known_range(self, problem))
+        return open_plan(problem, budget_of(self)[1], reward_range=known_range(self, problem))
 
     def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
         """Return the game before the first pull.

@@ -17,7 +17,12 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
-from sklearn_halving.policies.bases._base_policy import BasePolicy
+from sklearn_halving.policies.bases._base_policy import (
+    BasePolicy,
+    budget_of,
+    is_outside,
+    known_range,
+)
 from sklearn_halving.policies.bases._ranking import ArmStatistics, BrokenSplits
 
 
@@ -70,6 +75,7 @@ class PlannedGame:
 
     def __init__(self, policy: PlannedPolicy, problem: Problem) -> None:
         self.policy, self.problem, self.n_arms = policy, problem, problem.n_arms
+        self.reward_range = known_range(policy, problem)
         self.alive = np.ones(self.n_arms, dtype=bool)
         self.has_failed, self.has_reward, self.is_outside = np.zeros((3, self.n_arms), dtype=bool)
         self.best = 0 if self.n_arms == 1 else NO_ARM
@@ -98,10 +104,6 @@ class PlannedGame:
         if self.problem.max_repetitions is None:
             return counts
         return np.minimum(counts, self.problem.max_repetitions - self.n_pulls)
-
-    def is_within(self, counts: IntArray, max_pulls: int | None) -> bool:
-        """Return whether the number of all pulls stays within the budget."""
-        return max_pulls is None or bool((self.n_pulls + counts).sum() <= max_pulls)
 
     def enter_level(self, level: int) -> None:
         """Set the level of the next pulls. Rewards at other levels cannot be compared."""
@@ -184,7 +186,7 @@ class PlannedGame:
         if self.has_failed.any():
             self.statistics.fail(np.flatnonzero(self.has_failed))
             self.alive &= ~self.has_failed
-        self.policy.check_rewards(self, arm, rewards)
+        self.is_outside[arm[is_outside(self.reward_range, rewards)]] = True
 
 
 class PlannedPolicy(BasePolicy):
@@ -210,6 +212,7 @@ class PlannedPolicy(BasePolicy):
     """
 
     order_free: ClassVar[bool] = True
+    game: ClassVar[type[PlannedGame]] = PlannedGame
 
     def play(self, game: PlannedGame) -> Iterator[IntArray]:
         """Yield the number of pulls of each arm, drop arms of ``game.alive``, set ``game.best``.
@@ -228,11 +231,7 @@ class PlannedPolicy(BasePolicy):
 
     def most_pulls(self, problem: Problem) -> int | None:
         """Return the maximum number of pulls; None if there is none."""
-        most: int | None = getattr(self, "n_pulls", None)
-        return most
-
-    def check_rewards(self, game: PlannedGame, arm: IntArray, rewards: FloatArray) -> None:
-        """Note which arms have a reward that the policy does not expect."""
+        return budget_of(self)[1]
 
     def plan(self, problem: Problem) -> Plan:
         """Return the stages, or a single one if they are not known at the start.
@@ -240,10 +239,11 @@ class PlannedPolicy(BasePolicy):
         Raises the same errors as `start` if the parameters do not suit the problem.
         """
         stages, most = self.stages(problem), self.most_pulls(problem)
+        known = known_range(self, problem)
         if not stages:
-            return open_plan(problem, most)
-        return Plan((Bracket(None, stages),), most, is_exact=False)
+            return open_plan(problem, most, reward_range=known)
+        return Plan((Bracket(None, stages),), most, is_exact=False, reward_range=known)
 
     def start(self, problem: Problem, seed: Seed = None) -> Any:
         """Return the game before the first pull. The policy is deterministic; no seed is used."""
-        return PlannedGame(self, problem)
+        return self.game(self, problem)

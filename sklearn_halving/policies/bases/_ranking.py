@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
@@ -63,6 +61,9 @@ def largest_usable(index: FloatArray, usable: BoolArray) -> int:
 
     An index of NaN is treated as minus infinity. Ties go to the smaller arm.
     """
+    arm = int(index.argmax())
+    if usable[arm] and index[arm] == index[arm]:
+        return arm
     index = np.where(usable & (index == index), index, -np.inf)
     return usable_or_first(int(index.argmax()), usable)
 
@@ -74,7 +75,6 @@ def usable_or_first(arm: int, usable: BoolArray) -> int:
     return arm if usable[arm] else NO_ARM
 
 
-@dataclass
 class ArmStatistics:
     """Number, sum and sum of squared deviations of the rewards of each arm.
 
@@ -101,14 +101,10 @@ class ArmStatistics:
     (array([3., 5.]), array([14.,  0.]))
     """
 
-    n_arms: int
-    n_pulls: IntArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start without rewards."""
-        self.n_pulls = np.zeros(self.n_arms, dtype=np.int64)
-        self.reward_sum, self.squares = np.zeros(self.n_arms), np.zeros(self.n_arms)
-        self.mean = np.full(self.n_arms, np.nan)
+    def __init__(self, n_arms: int) -> None:
+        self.n_pulls = np.zeros(n_arms, dtype=np.int64)
+        self.reward_sum, self.squares = np.zeros((2, n_arms))
+        self.mean = np.full(n_arms, np.nan)
 
     def variance(self, ddof: int = 1) -> FloatArray:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,7 +113,8 @@ def _wild_arms(arm: IntArray, reward: FloatArray, n_of_arm: IntArray) -> BoolArr
     return wild
 
 
-class _Layout(NamedTuple):
+@dataclass(frozen=True)
+class _Layout:
     """The arms and splits of rewards."""
 
     arm: IntArray
@@ -145,7 +147,7 @@ class _Layout(NamedTuple):
     def effects(self, y: FloatArray, ratio: float) -> tuple[FloatArray, FloatArray]:
         """Minimize ``sum((y - arm - split)^2) + ratio * sum(split^2)``."""
         # Arms on the same splits count as one, so that the equations are few.
-        group, weight = self._groups()
+        group, weight = self._groups
         n_of_group = np.maximum(weight @ np.ones(len(self.n_of_split)), 1)
         # A small penalty makes the least squares solution unique: the split effects sum to 0.
         penalized = self.n_of_split + max(ratio, 1e-7)
@@ -161,6 +163,7 @@ class _Layout(NamedTuple):
         y_of_arm -= np.bincount(self.arm, of_split[self.split], n_arms)
         return y_of_arm / self.n_of_arm, of_split
 
+    @cached_property
     def _groups(self) -> tuple[IntArray, FloatArray]:
         """Return the group of each arm, and how many arms of a group were pulled on a split."""
         # The splits of an arm are known by the sum of their random codes.

@@ -197,13 +197,15 @@ def likelihood_of_leading(
     return np.exp(-(freedom + 1) / 2 * np.log1p(z_squared / freedom))
 
 
-def checked_variances(variances: npt.ArrayLike, n_arms: int) -> FloatArray:
+def checked_variances(variances: npt.ArrayLike | None, n_arms: int) -> FloatArray | None:
     """Return known variances in shape (n_arms,), or raise if they are invalid."""
+    if variances is None:
+        return None
     values = np.asarray(variances, dtype=np.float64)
     rule = f"have one value for each of the {n_arms} arms, finite and not negative"
     has_shape = values.shape == (n_arms,)
     is_valid = has_shape and bool((np.isfinite(values) & (values >= 0)).all())
-    got = repr(variances) if has_shape else f"an array of shape {values.shape}"
+    got = variances if has_shape else f"an array of shape {values.shape}"
     refuse_unless(is_valid, "reward_variances", rule, got)
     return values
 
