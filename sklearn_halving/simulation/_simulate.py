@@ -22,7 +22,7 @@ from sklearn_halving.policies import (
     Pulls,
 )
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import check_policy
+from sklearn_halving.policies.bases._base_policy import require_policy
 from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def checked_policy(given: object, environment: object) -> Policy:
             "environment must be an object with the methods of "
             f"sklearn_halving.simulation.Environment, got {environment!r}."
         )
-    policy = check_policy(given)
+    policy = require_policy(given)
     if isinstance(policy, ChoosesPoints):
         raise TypeError(
             f"policy must choose among the arms of the environment, got {policy!r}, whose arms "

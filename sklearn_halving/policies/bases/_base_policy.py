@@ -57,7 +57,7 @@ class BasePolicy(CheckedFields):
         return open_plan(problem)
 
 
-def check_policy(given: Any) -> Policy:
+def require_policy(given: Any) -> Policy:
     """Return the policy; raise TypeError if it is a class, or if a method is missing."""
     is_class = isinstance(given, type)
     required = [name for name in ("order_free", *vars(Policy)) if not name.startswith("_")]
