@@ -96,7 +96,7 @@ class Play:
         self.require(len(asked) <= most, f"answers ask({most}) with {len(asked)} pulls.")
         for pull in asked:
             rule = "Return Pull(arm, level, repetition)."
-            self.require(isinstance(pull, Pull), f"answers ask with {asked!r}. {rule}")
+            self.require(isinstance(pull, Pull), f"asks for {pull!r}. {rule}")
             self.problem.check(self.policy, pull)
             self.require(self.alive[pull.arm], f"asks for {pull}, whose arm is in out().")
             is_new = pull not in self.pulls

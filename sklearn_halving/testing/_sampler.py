@@ -50,11 +50,10 @@ def check_sampler(sampler: Sampler, param_distributions: Any = None, *, seed: in
     for given in SPACES if param_distributions is None else [param_distributions]:
         told, rng = Told(Space.of(given)), np.random.default_rng(seed)
         drawn = RandomSampler().propose(told, 20, rng)
-        for scores in [], rng.random(20).tolist(), [nan] * 20:
-            forwards = list(zip(range(20), drawn, scores, strict=False))
-            first, again = (
-                _proposed(sampler, Told(told.space), forwards, order, seed) for order in (1, -1)
-            )
+        for scores, order in ([], 1), (rng.random(20).tolist(), -1), ([nan] * 20, 1):
+            known = list(zip(range(20), drawn, scores, strict=False))
+            first = _proposed(sampler, Told(told.space), known, 1, seed)
+            again = _proposed(sampler, Told(told.space), known, order, seed)
             otherwise = "proposes other candidates for the same scores, told in another order. "
             otherwise += "Use no randomness but rng, and sort by arm or score."
             require(first == again, sampler, otherwise)

@@ -160,7 +160,7 @@ class Waits(Correct):
         (LastIsBest, "come in another order. Set order_free to False"),
         (WrongShape, r"out\(\) .*Return a list of arms from 0 to 4, or a mask of shape \(5,\)"),
         (CountsFromOne, "must ask for arms from 0 to 4, got 5"),
-        (AsksForLists, r"answers ask with \[\[0, .* Return Pull\(arm, level, repetition\)"),
+        (AsksForLists, r"asks for \[0, 9, 0\]. Return Pull\(arm, level, repetition\)"),
         (AlwaysFirstSplit, r"Pull\(.*\) twice. Its j-th pull is repetition j"),
         (Remembers, "plays differently the second time. Keep what changes in the game"),
         (PullsWhatIsOut, r"asks for Pull\(.*, whose arm is in out"),

@@ -201,10 +201,12 @@ class PlannedPolicy(BasePolicy):
     ... class TwoRounds(PlannedPolicy):
     ...     n_pulls: int
     ...     def play(self, game):
-    ...         yield game.alive * (self.n_pulls // 2 // game.n_arms)
-    ...         game.alive = game.mean >= np.nanmedian(game.mean)
-    ...         yield game.alive * (self.n_pulls // 2 // game.n_arms)
-    ...         game.best = int(np.nanargmax(game.mean))
+    ...         for _ in range(2):
+    ...             yield game.within_splits(game.alive * (self.n_pulls // 2 // game.n_arms))
+    ...             if np.isnan(game.mean).all():  # no pull has worked
+    ...                 return
+    ...             game.best = int(np.nanargmax(game.mean))
+    ...             game.alive &= game.mean >= np.nanmedian(game.mean)
     >>> simulate(TwoRounds(60), GaussianArms([0.0, 0.5, 3.0])).mistake_probability.value
     0.0
     """
