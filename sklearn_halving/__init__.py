@@ -37,8 +37,8 @@ __version__ = "0.1.0"
 __all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
 __all__ += ["RepeatedLearningTesting", "VarianceHalvingSearchCV", "__version__"]
 
-_FOLDERS = ("plotting", "policies", "resources", "samplers", "search", "simulation", "splits")
-_FOLDERS += ("testing",)
+_FOLDERS = ["plotting", "policies", "resources", "samplers", "search", "simulation", "splits"]
+_FOLDERS += ["testing"]
 
 
 def __getattr__(name: str) -> Any:
