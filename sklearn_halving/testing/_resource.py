@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ def check_resource(
     high = high or 9 * low
     levels = sorted({low, round((low * high) ** 0.5), high})
     amounts = [resource.to_amount(level) for level in levels]
-    leads_back = [resource.to_level(amount) for amount in amounts] == levels
+    grows = all(low < high for low, high in pairwise([0, *amounts]))
+    is_inverse = grows and [resource.to_level(amount) for amount in amounts] == levels
     otherwise = f"has the amounts {amounts} for the levels {levels}. Let amounts grow with levels,"
-    is_inverse = leads_back and amounts == sorted(set(amounts))
     require(is_inverse, resource, f"{otherwise} and to_level lead back to them.")
     first = _trained(resource, estimator, X, y, [high])
     again = _trained(resource, estimator, X, y, levels if climbs else [high])

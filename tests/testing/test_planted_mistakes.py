@@ -267,6 +267,11 @@ class Sets(Iterations):
         return True
 
 
+class NoNumber(Iterations):
+    def to_amount(self, level: int) -> float:
+        return float("nan")
+
+
 class KeepsParameter(Iterations):
     def params_at(self, level: int) -> dict[str, Any]:
         return {}
@@ -292,6 +297,7 @@ class Randomly(BaseEstimator):
     ("resource", "message"),
     [
         (Halves, "has the amounts .* and to_level lead back"),
+        (NoNumber, "has the amounts .* Let amounts grow with levels"),
         (Zero, "has the level range 0, 9. Return whole numbers"),
         (Sets, "changes the estimator"),
         (
