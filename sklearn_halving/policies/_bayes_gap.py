@@ -49,7 +49,7 @@ FARTHEST = 1e100
 """Largest distance of a reward from the first one, so that squares do not overflow."""
 
 N_DOUBTS = 2
-"""A split is suspected to be broken if so many pulls failed there and none succeeded."""
+"""A split on which this many pulls failed, and none succeeded, may be broken."""
 
 REFITS = frozenset(5 * 2**i for i in range(30))
 """Numbers of rewards after which the hyperparameters are estimated."""
@@ -305,7 +305,7 @@ class BayesGapGame:
         return first_largest(np.where(may_pull, score, -np.inf), self.priority)
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull. An arm that fails or is infinite is eliminated.
+        """Record the reward of a pull. An arm that fails or is infinite is eliminated.
 
         In the posterior, the reward of a failed pull is replaced by the lowest reward so far.
         """

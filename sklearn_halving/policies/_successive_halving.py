@@ -157,7 +157,7 @@ class BracketPlay:
         return [pulls.popleft() for _ in range(n)]
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward. If it is the last one of a group, arms may be promoted."""
+        """Record a reward. If it is the last one of a group, arms may be promoted."""
         self._rewards[pull.arm - self._first_arm, pull.repetition] = reward
         group = self._group_of[pull.arm]
         group.n_left -= 1
@@ -277,7 +277,7 @@ class BracketPolicy(BasePolicy):
     factor : Factor
         Ratio of the levels of consecutive rungs.
     select : Select
-        Which arms can be recommended: those at the largest level, or those of all rungs.
+        Which arms can be recommended: arms at the largest level, or of all rungs.
     """
 
     order_free: ClassVar[bool] = True
@@ -480,7 +480,7 @@ class BracketsGame:
         return next(filter(None, asked), [])
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
+        """Record the reward of a pull."""
         index = self.plan.bracket_of_arm(pull.arm)
         self.brackets[index].tell(pull, reward)
         if self.brackets[index].is_finished:
@@ -548,7 +548,7 @@ class GridHalving(BracketPolicy):
 
     References
     ----------
-    The rungs are those of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
+    The rungs are rungs of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
     Talwalkar. Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18
     (2018), Fig. 10.
 

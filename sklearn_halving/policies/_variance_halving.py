@@ -247,7 +247,7 @@ class VarianceHalving(PlannedPolicy):
     overlap : float or None, default=None
         Size of a test set divided by the size of a training set, which the stopping rules need
         (see `standard_errors`). 0 assumes that the rewards of an arm are independent. None is
-        that of the problem, which is 0 outside of a search.
+        the one of the problem, which is 0 outside of a search.
 
     Notes
     -----

@@ -67,7 +67,7 @@ class SimulationResult:
     recommended : ndarray of int of shape (n_problems,)
         Number of the finally chosen candidate; -1 if none.
     regret : ndarray of shape (n_problems,)
-        Value of the best arm minus that of the chosen one; NaN if none was chosen.
+        Value of the best arm minus the value of the chosen one; NaN if none was chosen.
     is_mistake : ndarray of bool of shape (n_problems,)
         Whether another arm has a higher value than the chosen one, or none was chosen.
     n_pulls : ndarray of int of shape (n_problems,)
@@ -116,7 +116,7 @@ class SimulationResult:
     def mistake_probability(self) -> Estimate:
         """Share of problems in which another arm was better.
 
-        Its standard error is that of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
+        Its standard error is the one of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
         """
         share, n = float(self.is_mistake.mean()), self.n_problems
         smoothed = (self.is_mistake.sum() + 1) / (n + 2)
@@ -232,7 +232,7 @@ def simulate(
     ----------
     policy : Policy
         An object of `sklearn_halving.policies`, or of your own class with the same methods. If its
-        ``reward_range`` is None, it is that of the environment, if it is known.
+        ``reward_range`` is None, the range of the environment is used, if it is known.
     environment : Environment
         `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves`,
         `RecordedScores`, or an object of your own class.
@@ -303,7 +303,7 @@ def checked_policy(given: object, environment: object) -> Policy:
     if isinstance(policy, ChoosesPoints):
         raise TypeError(
             f"policy must choose among the arms of the environment, got {policy!r}, whose arms "
-            "are points. Tell it the rewards of its points in a loop of your own."
+            "are points. Write a loop that tells it the rewards of its points."
         )
     return policy
 

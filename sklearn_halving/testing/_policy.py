@@ -132,8 +132,8 @@ def check_policy(policy: Policy, problem: Problem | None = None, *, seed: int = 
     policy : Policy
         The policy.
     problem : Problem or None, default=None
-        The problem to play. None has five arms, or as many as the policy plans, levels from 1 to
-        9, and ten splits.
+        The problem to play. None has five arms, or the number that the policy plans, levels from 1
+        to 9, and ten splits.
     seed : int, default=0
         Another seed draws other rewards.
 

@@ -1,6 +1,6 @@
 """Base class of policies, and checks of parameters that several policies have.
 
-The methods of a policy are those of `_protocol.Policy`; `_simple_policy.SimplePolicy` needs two.
+`_protocol.Policy` has the methods of a policy; `_simple_policy.SimplePolicy` needs only two.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rew
 
 
 def known_range(policy: Any, problem: Problem) -> RewardRange | None:
-    """Return the range of rewards of a policy, or else that of the problem."""
+    """Return the range of rewards of a policy, or else of the problem."""
     own: RewardRange | None = policy.reward_range
     return problem.reward_range if own is None else own
 

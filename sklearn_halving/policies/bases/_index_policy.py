@@ -126,7 +126,7 @@ class IndexGame:
         return self.n_known + n_lost
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward. After the end, it must not change the recommendation."""
+        """Record a reward. After the end, it must not change the recommendation."""
         if self.is_finished:
             return
         arm, _, split = pull

@@ -125,12 +125,12 @@ class PlannedGame:
         return Pulls(arm, np.full(len(arm), self.level), repetition)
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward, and go on to the next plan if this one is complete."""
+        """Record a reward, and go on to the next plan if this one is complete."""
         self._rewards[self._place[pull.arm] + pull.repetition] = reward
         self._count_told(1)
 
     def tell_all(self, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in many rewards."""
+        """Record many rewards."""
         self._rewards[self._place[pulls.arm] + pulls.repetition] = rewards
         self._count_told(len(pulls))
 

@@ -1,4 +1,4 @@
-"""Base of a policy of your own that decides with every reward in hand."""
+"""Base of a policy of your own that knows every reward when it decides."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class SimpleGame:
         return [Pull(arm, self._problem.max_level, len(self._rewards[arm]))]
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull, and drop arms that failed where others did not."""
+        """Record the reward of a pull, and drop arms that failed where others did not."""
         self._n_told += 1
         self._rewards[pull.arm].append(reward)
         for arm in self._splits.take_in(pull.arm, pull.repetition, reward):
