@@ -80,9 +80,9 @@ class GaussianProcessSampler(CheckedFields):
     50 and 50 others, so that the time for a proposal does not grow with the number of candidates.
 
     Candidates of the same batch, and all others without a score, are assumed to get the score that
-    the process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
-    candidates that are proposed at the same time differ. A failed candidate counts as one with the
-    lowest score.
+    the process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so
+    that candidates that are proposed at the same time differ. A failed candidate counts as one
+    with the lowest score.
 
     References
     ----------

@@ -87,7 +87,7 @@ def choose_by_gap(
 
 
 @dataclass(frozen=True)
-class Exploration:
+class AdaptiveBeta:
     """The exploration constant beta of eq. (9), with the hardness estimated in every round.
 
     Parameters
@@ -117,7 +117,7 @@ class Exploration:
         n_counted: float,
         n_pulls: int,
         noise_variance: float,
-    ) -> Exploration:
+    ) -> AdaptiveBeta:
         """Compute the quantities that are the same in all rounds, from the prior variances.
 
         Parameters
