@@ -124,6 +124,7 @@ class Interrupt:
         self.makes_results = False
         self.raised: BaseException | None = None
         """What a handler of the user has raised."""
+        self._process = os.getpid()
         self._n_presses = 0
         self._former: dict[int, Any] = {}
         self._late: list[Callable[[], object]] = []
@@ -156,7 +157,8 @@ class Interrupt:
             os.write(STDERR, RESULTS_MESSAGE if self.makes_results else MESSAGE)
 
     def _call(self, handler: Callable[..., object], number: int, frame: FrameType | None) -> None:
-        if self.makes_results:
+        # A worker that was forked meanwhile makes no results, and must not outlive its pool.
+        if self.makes_results and os.getpid() == self._process:
             self._late.append(partial(handler, number, frame))
             return
         try:

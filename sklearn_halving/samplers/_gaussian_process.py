@@ -27,6 +27,8 @@ from sklearn_halving.samplers._space import NEUTRAL, Choices, FloatArray, IntArr
 
 MAX_POINTS = 100
 """Maximum number of scores to which the process is fitted: the best half, and others at random."""
+MAX_CELLS = 1000
+"""Spaces with at most this many candidates are searched as a whole."""
 MAX_PENDING = 50
 """Maximum number of candidates without a score that are taken into account, the latest ones."""
 N_PARENTS = 5
@@ -58,7 +60,8 @@ class GaussianProcessSampler(CheckedFields):
     A Gaussian process is fitted to the scores at the largest level at which at least ``min_told``
     candidates have a score. The point with the largest expected improvement becomes a candidate.
     It is searched for among ``n_pool`` points, half of which are random and the others steps from
-    the five best candidates, and then five times among 100 steps from the ten best points so far.
+    the five best candidates, and then five times among 100 steps from the ten best points so far;
+    in a space of at most 1,000 candidates, among all of them.
 
     Parameters
     ----------
@@ -141,8 +144,18 @@ class GaussianProcessSampler(CheckedFields):
         process = Process.of(told.memo["logs"], *own)
         pending = _points_of(told, told.without_score()[-MAX_PENDING:])
         process = process.believing(axes.columns(pending))
+        if (told.space.size or np.inf) <= MAX_CELLS:
+            points = _new_cells(told, rng)
+        else:
+            points = self._searched(process, axes, known[:N_PARENTS], rng)
+        return Pool.of(process, points, axes.columns(points))
+
+    def _searched(
+        self, process: Process, axes: Axes, parents: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return random points, steps from some points, and steps from the best of all these."""
         n_steps = self.n_pool // 2
-        steps = axes.steps(known[:N_PARENTS], n_steps, STEPS, rng)
+        steps = axes.steps(parents, n_steps, STEPS, rng)
         points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
         gains = Pool.of(process, points, axes.columns(points)).gains()
         for _ in range(N_REFINEMENTS):
@@ -150,7 +163,7 @@ class GaussianProcessSampler(CheckedFields):
             near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
             of_near = Pool.of(process, near, axes.columns(near)).gains()
             points, gains = np.concatenate([points, near]), np.append(gains, of_near)
-        return Pool.of(process, points, axes.columns(points))
+        return points
 
 
 def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
@@ -176,6 +189,16 @@ def _points_of(told: Told, arms: list[int]) -> FloatArray:
     """Return the points of those arms that are in the space, shape (n_points, n_dimensions)."""
     points = [point for arm in arms if (point := told.point(arm)) is not None]
     return np.array(points).reshape(-1, told.space.n_dimensions)
+
+
+def _new_cells(told: Told, rng: np.random.Generator) -> FloatArray:
+    """Return the points of a finite space that are no candidates yet, in any order."""
+    space = told.space
+    if "cells" not in told.memo:
+        every = map(space.candidate, range(space.size or 0))
+        told.memo["cells"] = {space.key(params): space.point_of(params) for params in every}
+    points = [point for key, point in told.memo["cells"].items() if key not in told.keys]
+    return rng.permutation(np.array(points).reshape(-1, space.n_dimensions))
 
 
 def compressed(scores: FloatArray) -> FloatArray:

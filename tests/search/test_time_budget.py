@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 
@@ -76,6 +79,7 @@ def test_there_is_a_full_fit_to_return(cv, given, n_jobs):
     assert search.best_estimator_.n_rows_ == N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cv", "seconds"),
     [(5, 0.3), (TimeSeriesSplit(5), 0.3), (ShuffleSplit(2, train_size=0.1), 1.0)],
@@ -97,6 +101,7 @@ def test_the_own_model_is_fitted_first_and_in_full_and_then_the_initial_candidat
     assert search.cv_results_["params"][:3] == [{"value": 0.5}, *initial[:2]]
 
 
+@pytest.mark.slow
 def test_the_model_has_all_of_the_resource_although_there_was_time_for_part_of_it():
     given = {"resource": "n_units", "initial_candidates": [{"value": 0.7}, {"value": 0.9}]}
     with pytest.warns(UserWarning, match="enough to fit 2 candidates in full"):
@@ -167,12 +172,13 @@ def test_n_candidates_limits_the_search():
     assert len(search.cv_results_["params"]) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_resume_uses_all_known_fits(n_jobs, tmp_path):
     path = tmp_path / "journal"
-    # Workers may take a second to start.
-    search = search_of(checkpoint=path, n_jobs=n_jobs, time_budget=1.0 + 2 * (n_jobs > 1))
-    search.fit(X, Y)
+    search = search_of(checkpoint=path, n_jobs=n_jobs)
+    with parallel_config("threading"):  # other workers may take seconds to start
+        search.fit(X, Y)
     n_kept = len(fits_in(path)) // 2
     cut_after(path, n_kept)
     again = search.set_params(n_jobs=1).fit(X, Y)
@@ -192,6 +198,7 @@ def test_each_session_goes_on_where_the_one_before_ended(tmp_path):
     assert scores.tolist() == pytest.approx(candidates.map(values).tolist(), abs=0.0101)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_call_starts_from_what_is_known(tmp_path):
     own = {"checkpoint": tmp_path / "journal", "cv": 3}
     first = search_of(Timed(seconds=0), time_budget=None, n_fits=9, **own).fit(X, Y)
@@ -250,6 +257,7 @@ def processes(monkeypatch):
     return started
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 def test_fits_that_are_alike_start_no_process(processes, backend):
     with parallel_config(backend, n_jobs=2):
@@ -257,6 +265,7 @@ def test_fits_that_are_alike_start_no_process(processes, backend):
     assert not processes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 @pytest.mark.parametrize("budget", [1.0, 8.0])
 def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backend, budget):
@@ -279,6 +288,52 @@ def test_large_data_are_mapped_by_a_guarded_process(processes):
     search = search_of(Unlimited(), FAR_APART, time_budget=8.0).fit(many, Y)
     assert processes
     assert search.history_["outcome"].isin(["ok", "abandoned"]).all()
+
+
+TYPED_IN = """
+import os, signal, threading, time
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn_halving import AdaptiveSearchCV
+from sklearn_halving.execution.workers import _limits
+
+class Endless(RegressorMixin, BaseEstimator):
+    def __init__(self, seconds=0.01, max_iter=-1):
+        self.seconds, self.max_iter = seconds, max_iter
+    def fit(self, X, y):
+        self.model_ = HistGradientBoostingRegressor(max_iter=2).fit(X, y)  # OpenMP
+        time.sleep(self.seconds)
+        return self
+    def predict(self, X):
+        return self.model_.predict(X)
+
+def press_twice():
+    while not any(process.is_busy for process in _limits.PROCESSES.processes):
+        time.sleep(0.05)
+    time.sleep(2)
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+
+X = np.random.default_rng(0).random((100, 2))
+space = {"seconds": [0.01, 0.02, 1000.0, 1001.0, 1002.0]}
+search = AdaptiveSearchCV(Endless(), space, time_budget=60, random_state=0)
+threading.Thread(target=press_twice, daemon=True).start()
+try:
+    search.fit(X, X[:, 0])
+except KeyboardInterrupt:
+    is_kept = (search.history_["outcome"] == "ok").all() and search.n_fits_ > 1
+    print(search.stopped_by_, is_kept, _limits.PROCESSES.processes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="another signal")
+def test_ctrl_c_ends_a_guarded_fit_of_an_estimator_that_was_typed_in():
+    command = [sys.executable, "-"]
+    done = subprocess.run(command, input=TYPED_IN, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["interrupt", "True", "[]"]
 
 
 def test_the_refit_has_the_threads_of_the_fits_and_the_model_those_that_were_asked_for():

@@ -117,21 +117,20 @@ class Standings:
         """Number of splits on which the noise of a mean is as small as the spread of the arms."""
         return max(1.0, min(self.noise / (self.spread or 1.0), self.n_all))
 
-    def next_to_confirm(self, most: int, n_open: dict[int, int]) -> int:
+    def next_to_confirm(self, most: int, n_asked: IntArray) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
 
         It is the closest rival of the arm with the largest mean, or this arm if it has no more
-        splits than that, or too few to be the leader.
+        splits than that, or too few to be the leader. ``n_asked`` are the splits of each arm,
+        with those in flight.
         """
-        n_asked = self.n_splits + np.array([n_open.get(arm, 0) for arm in self.arms.tolist()])
         first = int(self.mean.argmax())
         gap = self.mean - self.mean[first]
         better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))
         may_win = (better >= LEAST_PROBABILITY) & (n_asked < most)
         may_win[first] = False
         if not may_win.any():
-            n_splits, is_baseline = np.maximum(self.n_splits, n_asked), self.arms == self.baseline
-            enough = has_enough_splits(n_splits, self.n_all, is_baseline)
+            enough = has_enough_splits(n_asked, self.n_all, self.arms == self.baseline)
             return NO_ARM if enough[first] else int(self.arms[first])
         rival = int(np.where(may_win, better / np.sqrt(n_asked), -1.0).argmax())
         leads = n_asked[first] <= n_asked[rival] and n_asked[first] < most

@@ -217,6 +217,23 @@ def test_handlers_of_the_user_wait_until_the_results_are_made():
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_worker_that_is_forked_while_the_results_are_made_can_be_ended():
+    """As a pool does that replaces a worker. A library such as Ray sets the handler."""
+    with handled(signal.SIGTERM, SystemExit(3)), Interrupt() as interrupt:
+        interrupt.makes_results = True
+        context = multiprocessing.get_context("fork")
+        runs = context.Event()
+        worker = context.Process(target=lambda: runs.set() or time.sleep(60))
+        worker.start()
+        runs.wait(30)
+        worker.terminate()
+        worker.join(30)
+        worker.kill()
+    assert worker.exitcode == 3
+
+
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_an_estimator_that_sets_an_alarm_of_its_own_fails_alone():
     """It leaves its handler behind, as many do."""
