@@ -149,6 +149,16 @@ def check_policy(policy: Policy, problem: Problem | None = None, *, seed: int = 
     >>> from sklearn_halving.policies import SuccessiveRejects
     >>> from sklearn_halving.testing import check_policy
     >>> check_policy(SuccessiveRejects(n_pulls=40))
+
+    This one does not wait for the oldest pulls, on which its decisions depend:
+
+    >>> from sklearn_halving.policies import UCB1
+    >>> class Impatient(UCB1):
+    ...     order_free = True
+    >>> check_policy(Impatient(n_pulls=20))
+    Traceback (most recent call last):
+        ...
+    AssertionError: Impatient(...) plays differently if rewards come in another order. Set...
     """
     require_policy(policy)
     if problem is None:

@@ -12,10 +12,11 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving.resources import Resource
 from sklearn_halving.testing._require import require
 
+Y = np.arange(120) % 2
+X = np.random.default_rng(0).normal(size=(120, 6)) + Y[:, np.newaxis]
 
-def check_resource(
-    resource: Resource, estimator: Estimator, X: Any = None, y: Any = None, *, exact: bool = True
-) -> None:
+
+def check_resource(resource: Resource, estimator: Estimator, *, exact: bool = True) -> None:
     """Train an estimator from level to level, and check what a resource promises.
 
     It finds, among others, amounts that do not lead back to their levels, changed parameters, and
@@ -26,9 +27,8 @@ def check_resource(
     resource : Resource
         The resource.
     estimator : estimator object
-        An estimator that suits it, with a fixed ``random_state``.
-    X, y : array-like, default=None
-        The training data. None draws 120 rows of two classes.
+        An estimator that suits it, with a fixed ``random_state``. It is trained on 120 rows of six
+        numbers and the classes 0 and 1.
     exact : bool, default=True
         Whether training can be repeated. False for levels that depend on the clock.
 
@@ -48,12 +48,9 @@ def check_resource(
     """
     is_resource = not isinstance(resource, type) and isinstance(resource, Resource)
     require(is_resource, resource, "must be an object with the members of Resource.")
-    if X is None:
-        y = np.arange(120) % 2
-        X = np.random.default_rng(0).normal(size=(120, 6)) + y[:, np.newaxis]
     before = str(estimator.get_params())
     resource.check(estimator, frozenset())
-    low, high = resource.level_range(estimator, len(y), 4)
+    low, high = resource.level_range(estimator, len(Y), 4)
     climbs = resource.can_continue(estimator)
     require(str(estimator.get_params()) == before, resource, "changes the estimator.")
     is_range = {type(low), type(high)} == {int} and 1 <= low <= (high or low)
@@ -66,20 +63,20 @@ def check_resource(
     is_inverse = grows and [resource.to_level(amount) for amount in amounts] == levels
     otherwise = f"has the amounts {amounts} for the levels {levels}. Let amounts grow with levels,"
     require(is_inverse, resource, f"{otherwise} and to_level lead back to them.")
-    first = _trained(resource, estimator, X, y, [high])
-    again = _trained(resource, estimator, X, y, levels if climbs else [high])
+    first = _trained(resource, estimator, [high])
+    again = _trained(resource, estimator, levels if climbs else [high])
     otherwise = f"trains another model through the levels {levels} than at once. Train only what "
     otherwise += "is missing, or let can_continue be False; use exact=False if it takes a clock."
     is_same = not exact or np.allclose(first, again, atol=1e-3)
     require(is_same, resource, otherwise)
 
 
-def _trained(resource: Resource, estimator: Estimator, X: Any, y: Any, levels: list[int]) -> Any:
+def _trained(resource: Resource, estimator: Estimator, levels: list[int]) -> Any:
     """Return the outputs of a model that is trained to one level after the other."""
     model, previous = clone(estimator), 0
     for level in levels:
         rows = slice(level if resource.subsamples_rows else None)
-        model = resource.train(model, X[rows], y[rows], level, previous, {})
+        model = resource.train(model, X[rows], Y[rows], level, previous, {})
         expected = clone(estimator).set_params(**resource.params_at(level))
         is_as_said = previous > 0 or str(clone(model).get_params()) == str(expected.get_params())
         otherwise = f"changes parameters of the estimator that params_at({level}) does not have."

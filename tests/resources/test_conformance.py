@@ -246,7 +246,7 @@ def test_amounts_grow_with_levels_and_lead_back_to_them(
 
 @every_case
 def test_conforms(case: Case) -> None:
-    check_resource(case.resource, case.estimator, X, Y, exact=case.is_exact)
+    check_resource(case.resource, case.estimator, exact=case.is_exact)
 
 
 @every_case
