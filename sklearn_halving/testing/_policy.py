@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import NO_ARM, Game, Policy, Problem, Pull, Pulls
-from sklearn_halving.policies._protocol import Guarantees, StopsEarly, alive_arms
+from sklearn_halving.policies._protocol import GrowsArms, Guarantees, StopsEarly, alive_arms
 from sklearn_halving.policies.bases._base_policy import require_policy
 from sklearn_halving.testing._require import require
 
 MAX_PULLS = 100_000
 """Maximum number of pulls of a policy whose plan has none."""
+N_SECONDS = 50
+"""The budget of a policy that uses time, of which each pull takes one second."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class Play:
         if self.rng is not None and self.policy.order_free:
             self.rng.shuffle(untold)
         for pull in untold[:n_told]:
+            if isinstance(self.policy, GrowsArms) and self.policy.uses_time:
+                game.record_time(pull, 1.0, N_SECONDS - len(self.pulls), 1)
             game.tell(pull, self.pulls[pull])
             if self.differs:
                 game.recommend()

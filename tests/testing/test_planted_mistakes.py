@@ -11,7 +11,15 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 
-from sklearn_halving.policies import NO_ARM, BasePolicy, Plan, Problem, Pull, open_plan
+from sklearn_halving.policies import (
+    NO_ARM,
+    BasePolicy,
+    BudgetedRace,
+    Plan,
+    Problem,
+    Pull,
+    open_plan,
+)
 from sklearn_halving.resources import Iterations, WholeFit
 from sklearn_halving.samplers import RandomSampler, Told
 from sklearn_halving.testing import check_policy, check_resource, check_sampler
@@ -179,6 +187,7 @@ def test_finds_the_mistake_of_a_policy(policy: type, message: str) -> None:
 def test_a_correct_policy_passes() -> None:
     check_policy(Correct())
     check_policy(Correct(7), Problem(3, max_repetitions=4), seed=3)
+    check_policy(BudgetedRace())  # is told times
 
 
 def test_a_class_is_no_policy() -> None:
