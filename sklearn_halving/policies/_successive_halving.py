@@ -6,7 +6,7 @@ policies of this file play a single bracket within a budget or over a grid, a br
 doubles, or the brackets of another policy without waiting for complete rungs.
 
 Arms that enter a rung together form a group, and are judged together. In successive halving, a
-group is a whole rung. With gradual promotions, every arm is a group of its own.
+group is a whole rung. With gradual promotions, every arm is a separate group.
 """
 
 from __future__ import annotations

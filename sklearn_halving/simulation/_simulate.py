@@ -402,7 +402,7 @@ class Block:
             if (most := self.n_pulls[plays_on].max(initial=0)) >= max_pulls:
                 raise RuntimeError(
                     f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
-                    f"{self.policy!r} was at {most} and went on. Give it a max_pulls of its own."
+                    f"{self.policy!r} was at {most} and went on. Give the policy a max_pulls."
                 )
         return self._outcomes()
 
