@@ -87,8 +87,9 @@ class Prices:
             return inf if own.is_unlimited else 0.0
         if arm in known:
             return known[arm]
-        if below:
-            return self._seconds[max(below)][arm] * self._growth(max(below), level)
+        small = self._seconds[max(below)][arm] * self._growth(max(below), level) if below else 0.0
+        if below and not own.is_unlimited:  # which may take longer to converge with more rows
+            return small
         factor = 1.0
         if not known:  # a smaller fit takes no longer
             nearest = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
@@ -98,8 +99,8 @@ class Prices:
         prices = [s for _, s in latest]
         prices = prices[:-1] if len(prices) > N_WARM else prices
         if max(prices) <= FAR_APART * median(prices):
-            return near
-        return FAR_APART * (near if own.is_unlimited else factor * max(prices))
+            return max(near, small)
+        return FAR_APART * (max(near, small) if own.is_unlimited else factor * max(prices))
 
     def _growth(self, low: int, level: int, power: float = GROWTH) -> float:
         """Return how many times as long a fit with more of the resource takes, at most."""
