@@ -47,7 +47,7 @@ from sklearn_halving.search._parameters import (
     check_scorer_names,
     read_limits,
 )
-from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search._run_state import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.preparing._plan import (

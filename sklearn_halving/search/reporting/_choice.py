@@ -8,7 +8,7 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.policies._types import NO_ARM
-from sklearn_halving.search._run import Run
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.reporting._cv_results import ResultRows
 from sklearn_halving.search.watching._failure_messages import no_score_message

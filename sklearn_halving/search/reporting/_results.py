@@ -15,7 +15,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._protocol import Believes
 from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.resources import Resource
-from sklearn_halving.search._run import Run
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.preparing._space import first_of_each, own_candidate
 from sklearn_halving.search.reporting._choice import finalists

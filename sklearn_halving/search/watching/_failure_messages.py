@@ -17,7 +17,7 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.search._run import RESUME
+from sklearn_halving.search._run_state import RESUME
 
 FEW_FULL_FITS = 3
 """Warn if the budget cannot fit this many candidates in full."""
