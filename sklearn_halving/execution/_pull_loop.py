@@ -111,7 +111,7 @@ class PullObserver:
 
 
 class Interrupt:
-    """Handles signals during a search, in the main thread: no other can.
+    """Handles SIGINT and SIGTERM during a search, in the main thread: no other can.
 
     The first Ctrl-C sets ``is_requested``. The second raises KeyboardInterrupt; while the results
     are made, it takes a third. What a handler of the user raises, such as SystemExit at SIGTERM,
@@ -131,10 +131,7 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         is_main = threading.current_thread() is threading.main_thread()
-        numbers = signal.valid_signals() if is_main else set()
-        if hasattr(signal, "SIGALRM") and not signal.getitimer(signal.ITIMER_REAL)[0]:
-            numbers.discard(signal.SIGALRM)  # an alarm that a fit sets is its own
-        for number in numbers:
+        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
             handler = signal.getsignal(number)
             if callable(handler):
                 is_ctrl_c = number == signal.SIGINT and handler is signal.default_int_handler
@@ -216,8 +213,6 @@ class PullLoop:
 
     Attributes
     ----------
-    stopped_by : {"time_budget", "interrupt", "callback", "error"} or None
-        What stopped the loop; None while it runs, and after the policy has finished.
     prices : Prices or None
         The times of the fits; None without a deadline.
     models : dict of (arm, repetition) to Result
@@ -241,7 +236,8 @@ class PullLoop:
     ensure: Callable[[int], None] | None = None
     n_workers: int = 1
     refit_cost: float = 0.0
-    stopped_by: str | None = field(default=None, init=False)
+    _stopped_by: str | None = field(default=None, init=False)
+    """Why no further pull starts; fits that are known are still read."""
     models: dict[tuple[int, int], Result] = field(default_factory=dict, init=False)
     _open: dict[Pull, FitKey | None] = field(default_factory=dict, init=False)
     _landed: dict[Pull, Outcome] = field(default_factory=dict, init=False)
@@ -268,15 +264,15 @@ class PullLoop:
         if isinstance(self.policy, GrowsArms) and self.policy.uses_time:
             self._record_time = self.game.record_time
 
-    def run(self) -> None:
-        """Run pulls until the policy is finished or the loop is stopped."""
+    def run(self) -> str:
+        """Run pulls until the policy is finished or the loop is stopped; return the reason."""
         try:
             self._tell_known()
-            self._run()
+            return self._run()
         except BaseException:
             # Results that have returned by now count, although nothing is waited for, and so do
             # the other known fits. Further errors must not hide the first one.
-            self.stopped_by = "error"
+            self._stopped_by = "error"
             with suppress(Exception):
                 self.executor.stop()
                 for result in self.executor.wait_any(0):
@@ -300,17 +296,16 @@ class PullLoop:
         if self.ensure is not None:
             self.ensure(max(outcome.pull.arm for outcome in outcomes))
 
-    def _run(self) -> None:
+    def _run(self) -> str:
         while True:
             if self._decide():
                 # The open pulls of a finished policy are waited for: they are already running.
                 while len(self._landed) < len(self._open) and self._wait():
                     pass
-                if len(self._landed) == len(self._open):
-                    self.stopped_by = None
-                return
+                is_whole = len(self._landed) == len(self._open)
+                return "policy" if is_whole or self._stopped_by is None else self._stopped_by
             if not self._open:
-                if self.stopped_by is not None:
+                if self._stopped_by is not None:
                     break
                 problem = "is not finished, but asks for no pull while none is running"
                 raise RuntimeError(f"{self.policy!r} {problem}: an error in the policy.")
@@ -319,6 +314,7 @@ class PullLoop:
                 break
         for pull in [pull for pull in self._open if pull in self._landed]:
             self._tell_pulls([pull])
+        return self._stopped_by or "policy"
 
     def _decide(self) -> bool:
         """Tell outcomes and ask for pulls; return whether the policy is finished."""
@@ -332,10 +328,10 @@ class PullLoop:
 
     def _wait(self) -> bool:
         """Wait for pulls; return whether more of them may return or be told."""
-        if self.stopped_by == "error":
+        if self._stopped_by == "error":
             return False
         is_stopped = self._is_stopped()
-        is_late = self.stopped_by == "time_budget" and self._has_full_fit
+        is_late = self._stopped_by == "time_budget" and self._has_full_fit
         gives_up = is_late and self.executor.can_abandon
         patience = min(PATIENCE, max(0.0, self._left()))
         try:
@@ -374,16 +370,16 @@ class PullLoop:
 
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
-        if self.stopped_by is None:
+        if self._stopped_by is None:
             signals = {
                 "interrupt": self.interrupt.is_requested,
                 "callback": self._is_called_off,
                 "time_budget": self._left() <= 0 and self._has_begun,
             }
-            self.stopped_by = next((name for name, is_on in signals.items() if is_on), None)
-            if self.stopped_by is not None:
+            self._stopped_by = next((name for name, is_on in signals.items() if is_on), None)
+            if self._stopped_by is not None:
                 self.executor.stop()
-        return self.stopped_by is not None
+        return self._stopped_by is not None
 
     def _ask(self) -> None:
         """Ask for pulls until there is no room or the policy needs rewards first.
@@ -398,7 +394,7 @@ class PullLoop:
             # If the policy requests nothing, it is not asked again before the next tell: the
             # number of such calls must not depend on the order in which pulls return.
             self._may_ask = len(self._open) > n_open
-            if self.stopped_by is not None:
+            if self._stopped_by is not None:
                 return
 
     def _can_ask(self) -> bool:
@@ -406,7 +402,7 @@ class PullLoop:
 
     def _room(self) -> int:
         """Return the number of pulls that may be requested."""
-        is_stopped = self.stopped_by is not None
+        is_stopped = self._stopped_by is not None
         if self.window is not None:
             most = self.window - len(self._open)
         elif is_stopped:  # pulls that are not known may come before those that are
@@ -498,7 +494,7 @@ class PullLoop:
         # Batches are cheaper, and no pull can be submitted before there is room again. After a
         # stop, pulls that were asked for do not return.
         is_whole = len(self._landed) == len(self._open)
-        waits = self.policy.order_free and self.stopped_by is None and not is_whole
+        waits = self.policy.order_free and self._stopped_by is None and not is_whole
         if (due := self._due()) and (not waits or self.executor.room > 0):
             self._tell_pulls(due)
 

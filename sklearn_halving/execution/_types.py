@@ -21,6 +21,7 @@ from sklearn_halving._content_hash import content_hash
 from sklearn_halving._formatting import raised
 from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
+from sklearn_halving.policies._protocol import ALL_TRIED
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import _training_size
 from sklearn_halving.resources._resource import Resource
@@ -303,6 +304,27 @@ class PullLimits:
 
 
 NO_LIMITS = PullLimits()
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a search ended.
+
+    Parameters
+    ----------
+    reason : {"policy", "time_budget", "callback", "interrupt", "error"}
+        What ended it, as in ``stopped_by_``.
+    text : str
+        The same in words, or a rule of the policy; empty if its plan was played to the end.
+    """
+
+    reason: str
+    text: str
+
+    @property
+    def stopped_by(self) -> str:
+        """What stopped the search; empty if it is complete."""
+        return "" if self.text == ALL_TRIED else self.text
 
 
 class Job(NamedTuple):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from sklearn_halving._checks import check_choice
@@ -14,7 +15,6 @@ from sklearn_halving.plotting._drawing import HEIGHT, WIDTH
 from sklearn_halving.resources._resources import units_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -85,7 +85,7 @@ class FittedSearch:
         kind = "posterior mean of" if self.has_posterior else "mean test"
         self.metric_label = shortened(str(scoring) if is_named else self.metric, 34)
         self.score_label = f"{kind} {self.metric_label}"
-        unit, name = units_of(kept.resource), str(kept.resource.name)
+        unit, name = units_of(kept.fits.resource), str(kept.fits.resource.name)
         self.resource_label = name if unit == name else f"{unit} ({name})"
         self.unit = unit.rpartition("__")[2]
         fewer = f"{self.unit.rpartition(' ')[2]} or splits"
@@ -119,7 +119,7 @@ class FittedSearch:
         """
         board = self.search.leaderboard().assign(n_resources=lambda t: t.get("n_resources", 1))
         board = board.drop_duplicates("candidate")  # a parameter as resource differs in its rows
-        spent = self.search._results.resource.params_at(1)
+        spent = self.search._results.fits.resource.params_at(1)
         params = board["params"].map(lambda own: {n: own[n] for n in own if n not in spent})
         table = board[ROW].assign(params=params).join(self.rungs().set_index(ROW), on=ROW)
         table["is_full"] = table["n_resources"] == self.history["n_resources"].max()
@@ -128,8 +128,6 @@ class FittedSearch:
 
     def _by_row(self) -> pd.DataFrame:
         """Return scores and intervals of the rows of ``cv_results_``."""
-        import pandas as pd
-
         results, metric = self.results, self.metric
         mean = finite(results[f"mean_test_{metric}"])
         error = finite(results[f"standard_error_test_{metric}"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import counted, number_text
 from sklearn_halving._typing import Params
@@ -14,7 +15,6 @@ from sklearn_halving.plotting import _drawing as drawing
 from sklearn_halving.plotting._base_display import Display, FittedSearch
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 MAX_BRACKETS = 9
@@ -195,8 +195,6 @@ class BracketDisplay(Display):
 
     @classmethod
     def _from_search(cls, found: FittedSearch) -> Self:
-        import pandas as pd
-
         results, column_label = found.results, found.resource_label
         last = results.get("stage", results.get("iter"))
         if last is None:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn_halving._checks import Count, NotNegative
 from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
+from sklearn_halving.policies._protocol import ALL_TRIED
 from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, ScoresAtLevel
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
@@ -316,10 +317,8 @@ class RaceGame:
             return ()
         n_tried = len(self.failed.union(self.full, *self.doubtful.values()))
         if n_tried == self.n_arms and not self._closing():
-            return ("all candidates were tried",)
-        if self._is_settled():
-            return ("hundreds of candidates without a gain",)
-        return ()
+            return (ALL_TRIED,)
+        return ("hundreds of candidates without a gain",) if self._is_settled() else ()
 
     @property
     def n_created(self) -> int:

@@ -200,6 +200,10 @@ class Guarantees(Protocol):
         """Return whether the guarantee holds."""
 
 
+ALL_TRIED = "all candidates were tried"
+"""What a game may say of its end if nothing is left to do: the play is then complete."""
+
+
 @runtime_checkable
 class StopsEarly(Protocol):
     """A game that may end before its plan is complete, and says why.

@@ -17,14 +17,8 @@ from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._parameters import Inputs
+from sklearn_halving.search.preparing import _numbers
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._numbers import (
-    FITS_OF_GRID_SEARCH,
-    MOST_CANDIDATES,
-    full_level,
-    optional_resource,
-    screening_levels,
-)
 from sklearn_halving.search.preparing._plan import Setup, grid_setup
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate, search_space
 from sklearn_halving.search.preparing._splits import search_splits
@@ -258,12 +252,12 @@ class AdaptiveSearchCV(BaseSearch):
         else:
             self._require_none("min_resources", "for a budget of fits, which are all full")
             self._warn_of_few(n_fits, space)
-            resource = optional_resource(self)
+            resource = _numbers.optional_resource(self)
         space = self._with_own_candidate(space)
         splits = search_splits(self, inputs, resource, is_stream=hasattr(self.cv, "stream"))
-        choose = screening_levels if n_fits is None else full_level
+        choose = _numbers.screening_levels if n_fits is None else _numbers.full_level
         levels = choose(self, resource, splits)
-        n_most = space.at_most(n_fits or MOST_CANDIDATES, self.n_candidates)
+        n_most = space.at_most(n_fits or _numbers.MOST_CANDIDATES, self.n_candidates)
         n_splits = splits.n_repetitions
         if n_most == space.size and n_splits is not None and n_most * n_splits <= (n_fits or 0):
             drawn = space.draw([n_most], inputs.seeds.rng)  # there is nothing to choose
@@ -274,12 +268,12 @@ class AdaptiveSearchCV(BaseSearch):
 
     def _warn_of_few(self, n_fits: int, space: SearchSpace) -> None:
         """Warn if there are fewer fits than candidates that a user wants, or a search needs."""
-        most = MOST_CANDIDATES if self.n_fits is None else FEW_FULL_FITS
+        most = _numbers.MOST_CANDIDATES if self.n_fits is None else FEW_FULL_FITS
         wanted = space.at_most(self.n_candidates or FEW_FULL_FITS, most)
         if n_fits < wanted:
             warn_user(
                 f"n_fits={n_fits} is too few to try {wanted} candidates. Set n_fits, "
-                f"for example to {FITS_OF_GRID_SEARCH * wanted}."
+                f"for example to {_numbers.FITS_OF_GRID_SEARCH * wanted}."
             )
 
     def _with_own_candidate(self, space: SearchSpace) -> SearchSpace:
@@ -288,9 +282,7 @@ class AdaptiveSearchCV(BaseSearch):
             return space
         own = own_candidate(self.estimator, space)
         others = (p for p in space.initial if params_digest(p) != params_digest(own))
-        space = space.starting_with([own, *others])
-        space.has_own = True
-        return space
+        return space.starting_with([own, *others], has_own=True)
 
     def _require_none(self, name: str, why: str) -> None:
         """Raise if a parameter is set that does not suit the kind of search."""

@@ -20,19 +20,9 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import Inputs, Reward, SharedParameters
+from sklearn_halving.search._parameters import Inputs, Reward
+from sklearn_halving.search.preparing import _numbers
 from sklearn_halving.search.preparing._candidates import resolve_sampler
-from sklearn_halving.search.preparing._numbers import (
-    MOST_CANDIDATES,
-    N_OF_DISTRIBUTIONS,
-    check_splits,
-    choose_levels,
-    count_candidates,
-    count_drawn,
-    count_fits,
-    full_level,
-    optional_resource,
-)
 from sklearn_halving.search.preparing._plan import Setup, make_plan
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import search_splits
@@ -269,8 +259,6 @@ class BanditSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    policy: Any
-
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
@@ -289,22 +277,22 @@ class BanditSearchCV(BaseSearch):
                 f"time_budget must be given for policy={self.policy!r}, which has no budget of "
                 "fits; got None. Set it, or give the policy a number of pulls."
             )
-        resource = optional_resource(self)
+        resource = _numbers.optional_resource(self)
         space = search_space(self, resource, inputs)
         self._check_sampled(space, grows=grows, creates_points=creates_points)
         is_stream = not (has_levels or grows or creates_points)
         splits = search_splits(self, inputs, resource, is_stream=is_stream)
         if has_levels:
-            levels = choose_levels(self, resource, splits, self.policy.factor)
+            levels = _numbers.choose_levels(self, resource, splits, self.policy.factor)
         else:
-            levels = full_level(self, resource, splits)
+            levels = _numbers.full_level(self, resource, splits)
         if grows or creates_points:
-            n_fits = count_fits(self, N_OF_DISTRIBUTIONS, splits)
+            n_fits = _numbers.count_fits(self, _numbers.N_OF_DISTRIBUTIONS, splits)
             n_arms = self._count_most(space, n_fits) if grows else 1
         else:
-            n_drawn = count_drawn(self.n_fits, lambda n_arms: n_arms)
-            n_arms = count_candidates(self, space, n_drawn)
-            n_fits = count_fits(self, n_arms, splits)
+            n_drawn = _numbers.count_drawn(self.n_fits, lambda n_arms: n_arms)
+            n_arms = _numbers.count_candidates(self, space, n_drawn)
+            n_fits = _numbers.count_fits(self, n_arms, splits)
         sampler = resolve_sampler(self.sampler) if grows else None
         known = range_of_steering_score(self)
         setup = Setup(inputs, space, resource, splits, levels, n_arms, sampler, reward_range=known)
@@ -323,7 +311,7 @@ class BanditSearchCV(BaseSearch):
 
     def _count_most(self, space: SearchSpace, n_fits: int) -> int:
         """Return the maximum number of candidates that are created during the search."""
-        n_arms = space.at_most(MOST_CANDIDATES, self.n_candidates)
+        n_arms = space.at_most(_numbers.MOST_CANDIDATES, self.n_candidates)
         if isinstance(self.policy, str):
             return min(n_arms, n_fits)
         return min(n_arms, self.policy.plan(Problem(n_arms)).max_pulls or n_arms)
@@ -366,7 +354,7 @@ class BanditSearchCV(BaseSearch):
         n_arms = setup.n_candidates
         is_of_arms = name != "hoo" and setup.sampler is None
         if is_of_arms:
-            check_splits(self, n_arms, setup.splits.n_repetitions, least=n_arms)
+            _numbers.check_splits(self, n_arms, setup.splits.n_repetitions, least=n_arms)
         if is_of_arms and n_arms == 1:  # only its score is needed
             return policies.UniformAllocation(n_fits)
         with naming_n_fits(name, setup, n_fits):
@@ -402,7 +390,7 @@ def check_policy_or_name(policy: object) -> None:
         ) from error
 
 
-def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:
+def range_of_steering_score(search: Any) -> tuple[float, float] | None:
     """Return the range of the score that guides the search, or None if it is not known."""
     scoring, classifies = search.scoring, is_classifier(search.estimator)
     if isinstance(scoring, list | tuple | set | Mapping):

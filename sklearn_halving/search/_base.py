@@ -7,9 +7,10 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
@@ -18,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -35,7 +37,7 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.execution._threads import limited_threads, one_blas_thread
-from sklearn_halving.execution._types import EvaluationTask, Fold, Job, PullLimits
+from sklearn_halving.execution._types import End, EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
 from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import Pull
@@ -46,30 +48,20 @@ from sklearn_halving.search._parameters import (
     check_inputs,
     check_scorer_names,
     read_limits,
+    refuse_unknown,
 )
 from sklearn_halving.search._run_state import RESUME, Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search.preparing import _plan as planning
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
-from sklearn_halving.search.preparing._plan import (
-    Setup,
-    add_costs,
-    add_seconds,
-    check_rungs,
-    make_candidates,
-    make_plan,
-    plan_table,
-)
-from sklearn_halving.search.reporting._choice import chosen_row, finalists, take_rows
+from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
-from sklearn_halving.search.reporting._results import grid_fits, make_record, make_results
+from sklearn_halving.search.reporting._results import Fits, grid_fits, make_results, take_rows
 from sklearn_halving.search.reporting._summary import Summarizer, search_html
 from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
 from sklearn_halving.search.watching._callbacks import CallbackTree, logged_as_a_whole
 from sklearn_halving.search.watching._progress import Progress, ProgressReport
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATISTICS = ("standard_error_", "probability_best")
 """First parts of the names of columns that tables of rungs do not show."""
@@ -81,8 +73,13 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     A subclass defines its parameters, and what follows from them and from the data (`_setup`).
     """
 
+    def __new__(cls, *_: object, **params: object) -> Self:
+        """Refuse a parameter that another search has, or that has another name."""
+        refuse_unknown(cls, BaseSearch.__subclasses__(), params)
+        return super().__new__(cls)
+
     @abstractmethod
-    def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
+    def _setup(self, inputs: Inputs) -> tuple[planning.Setup, Policy]:
         """Return what the parameters and the data determine, and the policy."""
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -146,20 +143,21 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             run.begin(task, known, began + seconds, budget_text(self.time_budget))
             run.refit_cost = run.setup.splits.refit_cost if self.refit else 0.0
             self._forget()
+            self.scorer_ = named_scorers(task.scorer) or task.scorer
             with Interrupt() as interrupt:  # until the results are set
                 try:
-                    progress = self._pull(run, limits, callbacks, interrupt)
+                    progress, end = self._pull(run, limits, callbacks, interrupt)
                     if interrupt.is_requested:
                         raise KeyboardInterrupt
                 except BaseException as error:
                     self._save_results(run, error)
                     raise
-                self._tabulate(run)
-                self._report(run)
+                self._tabulate(run, end)
+                self._report(run, end)
                 self._choose(run)
         if interrupt.is_requested:  # while the results were set
-            run.stopped_by = self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(run.stopped_message())
+            self.stopped_by_ = "interrupt"
+            raise KeyboardInterrupt(run.stopped_message(run.end("interrupt")))
         self._refit_best(run, callbacks)
         progress.write_end(self)
         callbacks.end()
@@ -225,17 +223,18 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         run = own._prepare(check_inputs(own, X, y, params, random_state))
         run.start()  # raises if the budget is too small
         plan, resource = run.plan, run.setup.resource
-        table = plan_table(plan, resource)
+        table = planning.plan_table(plan, resource)
         if plan.has_rungs:
-            add_costs(table, grid_fits(run), continues=resource.can_continue(self.estimator))
-        may_be_less = not plan.of_policy.is_exact or self.time_budget is not None
+            continues = resource.can_continue(self.estimator)
+            planning.add_costs(table, grid_fits(run), continues=continues)
+        may_be_less = not plan.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
             seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
             n_workers = effective_n_jobs(self.n_jobs)
             refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
-            add_seconds(table, plan, seconds, n_workers, held)
+            planning.add_seconds(table, plan, seconds, n_workers, held)
         return table
 
     def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
@@ -255,11 +254,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _prepare(self, inputs: Inputs) -> Run:
         """Return all that is known before the first pull, or raise if it cannot work."""
         setup, policy = self._setup(inputs)
-        plan = make_plan(policy, setup)
+        plan = planning.make_plan(policy, setup)
         source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
-        candidates = make_candidates(self.estimator, setup, plan, source)
-        check_rungs(self.estimator, setup, candidates)
-        return Run(setup, policy, plan, candidates, source)
+        candidates = planning.make_candidates(self.estimator, setup, plan, source)
+        planning.check_rungs(self.estimator, setup, candidates)
+        own = params_digest(own_candidate(self.estimator, setup.space))
+        return Run(setup, policy, plan, candidates, source, own)
 
     def _make_task(
         self, run: Run, callbacks: CallbackTree | None = None, *, seeds_all: bool = False
@@ -293,7 +293,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _pull(
         self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
-    ) -> Progress:
+    ) -> tuple[Progress, End]:
         """Run pulls until the policy is finished or the search is stopped."""
         callbacks.begin_search(run.plan, run.setup.resource)
         progress = Progress(run, callbacks, int(self.verbose))
@@ -302,8 +302,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         try:
             with open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor:
                 run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
-                if executor.can_abandon:
-                    progress.write_start(run.n_workers)
                 loop = PullLoop(
                     run.policy,
                     run.game,
@@ -311,7 +309,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     reward=run.reward,
                     log=run.log,
                     problem=run.plan.problem,
-                    window=run.plan.of_policy.pulls_in_flight(run.policy.order_free),
+                    window=run.plan.pulls_in_flight(run.policy.order_free),
                     observer=progress,
                     known=run.known,
                     known_first=run.known_first,
@@ -321,15 +319,12 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     n_workers=run.n_workers,
                     refit_cost=run.refit_cost,
                 )
-                loop.run()
+                end = run.end(loop.run())
                 run.prices, run.n_threads = loop.prices, executor.guard.task.n_threads
-                run.stopped_by = loop.stopped_by or "policy"
-                if run.plan.uses_time and run.stopped_by == "policy" and not run.ended_by:
-                    run.stopped_by = "time_budget"
                 callbacks.end_search()
         finally:
             del self._progress
-        return progress
+        return progress, end
 
     def score(self, X: object, y: object = None, **params: object) -> float:
         """Return the score of the best estimator, as `GridSearchCV.score` does.
@@ -389,9 +384,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         1          1          118      0      118      ok
         2          2          118      0      118      ok
         """
-        if not hasattr(self, "_record"):
+        if not hasattr(self, "_fits"):
             raise AttributeError(f"{type(self).__name__} has history_ only after fit.")
-        return make_history(self._record)
+        return make_history(self._fits)
 
     @property
     def progress_(self) -> ProgressReport:
@@ -522,26 +517,26 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _save_results(self, run: Run, error: BaseException) -> None:
         """Set the results of the pulls before an error. Further errors must not hide it."""
-        run.stopped_by = "interrupt" if isinstance(error, KeyboardInterrupt) else "error"
+        end = run.end("interrupt" if isinstance(error, KeyboardInterrupt) else "error")
         if isinstance(error, ConnectionError) and self._keeps_fits:
             error.add_note(RESUME)  # the cluster was lost
         try:
-            self._tabulate(run)
+            self._tabulate(run, end)
             if run.outcomes:
                 with suppress(ValueError):  # no candidate has a score yet
                     self._choose(run)
             if isinstance(error, KeyboardInterrupt) and not error.args:
-                error.args = (run.stopped_message(),)
+                error.args = (run.stopped_message(end),)
         except Exception as another:  # noqa: BLE001 - for example, errors of a user's policy
             error.add_note(f"The results of the finished fits could not be set: {another!r}")
 
-    def _tabulate(self, run: Run) -> None:
+    def _tabulate(self, run: Run, end: End) -> None:
         """Set the attributes with the results of the pulls, even if the search was aborted."""
         outcomes = run.outcomes
-        self.stopped_by_ = run.stopped_by
+        self.stopped_by_ = end.reason
         if not outcomes:
             return
-        self._record = make_record(run, self.estimator)
+        self._fits = Fits.of(run)
         self.n_fits_ = len(outcomes)
         self.multimetric_ = any(isinstance(o.test_scores, dict) for o in outcomes)
         n_known = run.setup.splits.n_repetitions
@@ -549,53 +544,52 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         self.n_splits_ = n_used if n_known is None else n_known
         # Scores may be near 1e300, whose variances overflow.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            self._results = make_results(run, self._record)
+            self._results = make_results(run, self._fits, end)
         hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
-        if hasattr(self, "n_fits"):
-            most = run.plan.of_policy.max_pulls
+        if "n_fits" in self.get_params(deep=False):
+            most = run.plan.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
-        if self._results.belief is not None:
-            self.regret_bounds_ = self._results.belief.regret_bounds
-        self.n_resources_spent_ = self._record.n_resources_spent
-        self.full_fits_ = self._record.full_fits
-        self.scorer_ = named_scorers(run.task.scorer) or run.task.scorer
+        if (belief := self._results.verdict.belief) is not None:
+            self.regret_bounds_ = belief.regret_bounds
+        self.n_resources_spent_ = self._fits.n_resources_spent
+        self.full_fits_ = self._fits.full_fits
 
-    def _report(self, run: Run) -> None:
+    def _report(self, run: Run, end: End) -> None:
         """Warn about failures; raise if there are no outcomes."""
         if not run.outcomes:
-            raise ValueError(failures.no_fit_message(run.policy))
+            raise ValueError(f"{run.policy!r} ended before the first fit. Use another policy.")
         failures.report_failures(run.task, run.outcomes)
-        failures.report_broken_splits(run.task, run.outcomes, run.reward)
+        failures.report_broken_splits(run)
         failures.report_lost_models(run.log.lost_models)
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:
             report_doubt(run)
-        if run.stopped_by == "time_budget":
+        if end.reason == "time_budget":
             limit, plan = run.deadline - run.began, run.plan
             few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
             if few or not (plan.uses_time or plan.is_endless):
-                warn_user(few or run.stopped_message())
-        elif run.stopped_by != "policy":
-            warn_user(run.stopped_message())
+                warn_user(few or run.stopped_message(end))
+        elif end.reason != "policy":
+            warn_user(run.stopped_message(end))
 
     def _choose(self, run: Run) -> None:
         """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
-            metrics = [key[10:] for key in self.cv_results_ if key.startswith("mean_test_")]
+            prefix = "mean_test_"
+            metrics = [k.removeprefix(prefix) for k in self.cv_results_ if k.startswith(prefix)]
             check_refit_metric(self, metrics)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
         if callable(self.refit):
-            index = finalists(self.cv_results_, self._results.rows, run)
+            index = self._results.verdict.finalists
             table = take_rows(self.cv_results_, index)
             self.best_index_ = int(index[select_best_index(self, refit_metric, table)])
         else:
-            rows = self._results.rows
-            self.best_index_ = chosen_row(self.cv_results_, rows, run, str(refit_metric))
+            self.best_index_ = self._results.chosen_row()
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         if (probability := self._results.cv_results.get("probability_best")) is not None:
@@ -607,7 +601,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return
         task, inputs, rows = run.task, run.setup.inputs, self._results.rows
         arm, level = (int(column[self.best_index_]) for column in (rows.arm, rows.level))
-        if run.stopped_by != "policy":  # perhaps before any full fit
+        if self._results.end.reason != "policy":  # perhaps before any full fit
             level = task.max_level
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
@@ -638,5 +632,5 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _forget(self) -> None:
         """Remove the results of an earlier fit, so that an aborted fit does not show them."""
         for name in list(vars(self)):
-            if name in ("_record", "_results") or (name[-1] == "_" and name[0] != "_"):
+            if name in ("_fits", "_results") or (name[-1] == "_" and name[0] != "_"):
                 delattr(self, name)

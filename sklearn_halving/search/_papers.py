@@ -25,17 +25,7 @@ from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
 from sklearn_halving.search._candidate_prior import NOISE, KernelName, draw_evenly, make_prior
 from sklearn_halving.search._parameters import COUNT, POSITIVE, Inputs, SharedParameters
-from sklearn_halving.search.preparing._numbers import (
-    FITS_OF_GRID_SEARCH,
-    N_OF_DISTRIBUTIONS,
-    check_splits,
-    choose_levels,
-    count_candidates,
-    count_drawn,
-    count_fits,
-    full_level,
-    optional_resource,
-)
+from sklearn_halving.search.preparing import _numbers
 from sklearn_halving.search.preparing._plan import Setup, grid_setup
 from sklearn_halving.search.preparing._space import SearchSpace, search_space
 from sklearn_halving.search.preparing._splits import search_splits
@@ -262,10 +252,6 @@ class HyperbandSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    n_loops: int | None
-    brackets: str | Sequence[int] | None
-    factor: float | None
-
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
@@ -273,7 +259,7 @@ class HyperbandSearchCV(BaseSearch):
             self._check_loops(space.size, space.size)
             return grid_setup(self, inputs, space, resource)
         splits = search_splits(self, inputs, resource, is_stream=False)
-        levels = choose_levels(self, resource, splits, self.factor or BRACKET_FACTOR)
+        levels = _numbers.choose_levels(self, resource, splits, self.factor or BRACKET_FACTOR)
         is_endless = self.time_budget is not None and self.n_loops is None and space.size is None
         setup = Setup(inputs, space, resource, splits, levels, is_endless=is_endless)
         return setup, self._loops(setup)
@@ -291,7 +277,8 @@ class HyperbandSearchCV(BaseSearch):
         n_drawn = None
         if not space.is_grid:
             n_drawn = loop.plan(Problem(1, levels.smallest, levels.largest)).n_arms
-            n_drawn = N_OF_DISTRIBUTIONS if n_drawn == 1 else n_drawn  # there is a single rung
+            if n_drawn == 1:  # there is a single rung
+                n_drawn = _numbers.N_OF_DISTRIBUTIONS
         n_arms = space.at_most(self.n_candidates or n_drawn)
         if n_arms > MAX_STARTED:
             raise ValueError(
@@ -525,27 +512,25 @@ class VarianceHalvingSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    allocation: Allocation
-    stop_probability: float | None
-    tolerance: float | None
-
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
-        resource = optional_resource(self)
+        resource = _numbers.optional_resource(self)
         space = search_space(self, resource, inputs)
         splits = search_splits(self, inputs, resource, is_stream=True)
-        levels = full_level(self, resource, splits)
-        of_each = FITS_OF_A_DRAWN if self.allocation == "likelihood" else FITS_OF_GRID_SEARCH
+        levels = _numbers.full_level(self, resource, splits)
+        is_ours = self.allocation == "likelihood"
+        of_each = FITS_OF_A_DRAWN if is_ours else _numbers.FITS_OF_GRID_SEARCH
         least_n_fits = VarianceHalving(1, self.allocation).least_n_pulls
-        n_arms = count_candidates(self, space, count_drawn(self.n_fits, least_n_fits, of_each))
+        n_drawn = _numbers.count_drawn(self.n_fits, least_n_fits, of_each)
+        n_arms = _numbers.count_candidates(self, space, n_drawn)
         least = least_n_fits(n_arms)
-        n_fits = count_fits(self, n_arms, splits, least)
+        n_fits = _numbers.count_fits(self, n_arms, splits, least)
         if n_fits < least:
             raise ValueError(
                 f"n_fits={n_fits} is too small for {counted(n_arms, 'candidate')} with "
                 f"allocation={self.allocation!r}. The least budget that works is {least}. Use "
                 "more fits, or fewer candidates."
             )
-        check_splits(self, n_arms, splits.n_repetitions, least)
+        _numbers.check_splits(self, n_arms, splits.n_repetitions, least)
         setup = Setup(inputs, space, resource, splits, levels, n_arms)
         if n_arms == 1:
             return setup, UniformAllocation(n_fits)
@@ -764,19 +749,15 @@ class BayesGapSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
-    kernel: KernelName
-    acquisition: Acquisition
-    beta: float | BetaRule
-
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
-        resource = optional_resource(self)
+        resource = _numbers.optional_resource(self)
         space = search_space(self, resource, inputs)
         splits = search_splits(self, inputs, resource, is_stream=True)
-        levels = full_level(self, resource, splits)
-        n_arms = count_candidates(self, space, N_OF_MODEL)
-        n_fits = count_fits(self, n_arms, splits)
+        levels = _numbers.full_level(self, resource, splits)
+        n_arms = _numbers.count_candidates(self, space, N_OF_MODEL)
+        n_fits = _numbers.count_fits(self, n_arms, splits)
         n_fits = min(n_fits, MOST_FITS) if self.n_fits is None else n_fits
-        check_splits(self, n_arms, splits.n_repetitions, least=1)
+        _numbers.check_splits(self, n_arms, splits.n_repetitions, least=1)
         drawn, in_flight = self._draw(space, n_arms, inputs.seeds.rng), self.fits_in_flight
         setup = Setup(inputs, space, resource, splits, levels, n_arms, drawn=drawn)
         if n_arms == 1:

@@ -7,10 +7,9 @@ GridSearchCV, and tests/search/test_shared_parameters.py compares them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
@@ -32,7 +31,6 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
-from sklearn_halving.resources import Resource
 from sklearn_halving.resources._resource import suggestion
 
 COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
@@ -67,30 +65,7 @@ class SharedParameters:
         "max_resources": AMOUNT,
     }
 
-    estimator: t.Estimator
-    param_distributions: t.ParamDistributions
-    time_budget: float | str | None
-    n_jobs: int | None
-    scoring: t.Scoring | None
-    cv: t.CrossValidation | None
-    refit: t.Refit
-    random_state: t.RandomState | None
-    verbose: int
-    initial_candidates: Any
-    n_candidates: int | None
-    n_fits: int | None
-    fits_in_flight: int | None
-    sampler: Any
-    resource: str | Resource | None
-    min_resources: float | str | None
-    max_resources: float | str | None
-    checkpoint: t.FilePath | None
     warm_start: bool = False
-    fit_timeout: float | str | None
-    memory_limit: int | str | None
-    error_score: float | str
-    return_train_score: bool
-    pre_dispatch: int | str
 
     cv_results_: t.CvResults
     best_estimator_: Any
@@ -108,13 +83,6 @@ class SharedParameters:
     refit_time_: float
     multimetric_: bool
 
-    def __init_subclass__(cls, **options: object) -> None:
-        """Let the constructor point to the right name or search for an unknown parameter."""
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            _with_parameters[cls.__name__] = [*signature(cls).parameters]
-            cls.__init__ = _naming_parameters(cls.__init__)  # type: ignore[method-assign]
-
     def _set_parameters(self, arguments: Mapping[str, object]) -> None:
         """Store the arguments of a constructor as they are, as `clone` requires.
 
@@ -125,24 +93,17 @@ class SharedParameters:
                 setattr(self, name, value)
 
 
-_with_parameters: dict[str, list[str]] = {}
-"""The names of each search's parameters, by the name of the search."""
-
-
-def _naming_parameters(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that points to the right name or search for an unknown parameter."""
-
-    @wraps(init)  # keeps the signature, from which scikit-learn reads the parameters
-    def checked(self: object, *args: object, **params: object) -> None:
-        own = type(self).__name__
-        for name in params.keys() - {*signature(init).parameters}:
-            others = [search for search, names in _with_parameters.items() if name in names]
-            hint = f"it is a parameter of {', '.join(others)}" if others else ""
-            if hint := OTHER_NAMES.get(f"{own}.{name}") or OTHER_NAMES.get(name, hint):
-                raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
-        init(self, *args, **params)
-
-    return checked
+def refuse_unknown(search: type, others: Iterable[type], names: Iterable[str]) -> None:
+    """Raise with the right name or search if a constructor does not have a parameter."""
+    accepted = signature(search.__init__).parameters  # type: ignore[misc]
+    if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
+        return
+    for name in [name for name in names if name not in accepted]:
+        owners = [other.__name__ for other in others if name in signature(other).parameters]
+        hint = f"it is a parameter of {', '.join(owners)}" if owners else ""
+        own = search.__name__
+        if hint := OTHER_NAMES.get(f"{own}.{name}") or OTHER_NAMES.get(name, hint):
+            raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
 
 
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
@@ -302,7 +263,7 @@ def read_bytes(name: str, value: int | str | None) -> int | None:
     return n_bytes
 
 
-def read_limits(search: SharedParameters) -> tuple[float, PullLimits]:
+def read_limits(search: Any) -> tuple[float, PullLimits]:
     """Return the seconds that a search may take, and the limits of a pull."""
     budget = read_seconds("time_budget", search.time_budget)
     seconds = read_seconds("fit_timeout", search.fit_timeout)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
@@ -20,15 +19,13 @@ from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
-from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._arrays import BoolArray, IntArray
+from sklearn_halving.execution._types import End, EvaluationTask, Outcome
 from sklearn_halving.policies._protocol import (
     Believes,
     Guarantees,
     PlaysStages,
     Policy,
     StopsEarly,
-    alive_arms,
 )
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
@@ -44,8 +41,8 @@ N_SILENT = 3
 """Warn during the search after this many failures, if several candidates failed."""
 N_NEW = 10
 """Warn, too, if one candidate has a score, and this number of others failed."""
-STOPPED_BY = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
-"""``stopped_by_`` in words."""
+IN_WORDS = {"interrupt": "Ctrl-C", "callback": "a callback", "error": "an exception"}
+"""Reasons for the end of a search that are not rules of a policy or a budget."""
 RESUME = "Call fit again to go on. Finished fits are not made again."
 
 
@@ -106,6 +103,8 @@ class Run:
         The candidates, some of which may be created during the search.
     source : Source or None
         What creates candidates during the search, if any are.
+    own : str
+        The digest of the unmodified estimator as a candidate.
     task : EvaluationTask
         The task of the workers.
     deadline : float
@@ -114,8 +113,6 @@ class Run:
         The time budget as the user wrote it; empty if there is none.
     log : RunLog
         The outcomes so far.
-    stopped_by : str
-        The reason for the end of the search.
     began : float
         Time of ``time.monotonic`` at the start of the search.
     n_workers : int
@@ -137,12 +134,12 @@ class Run:
     plan: SearchPlan
     candidates: LazyCandidates
     source: Source | None
+    own: str
     game: Any = field(init=False)
     task: EvaluationTask = field(init=False)
     deadline: float = inf
     budget: str = ""
     log: RunLog = field(init=False)
-    stopped_by: str = "policy"
     began: float = field(default_factory=time.monotonic)
     n_workers: int = 1
     n_threads: int | None = None
@@ -154,8 +151,8 @@ class Run:
     def start(self) -> None:
         """Start the policy; raise if its parameters do not suit the search."""
         problem = self.plan.problem
-        if self.plan.of_policy.breaks_ties:
-            ties = tuple(int(params_digest(params)[:12], 16) for params in self.candidates)
+        if self.plan.breaks_ties:
+            ties = tuple(int(digest[:12], 16) for digest in self.candidates.digests)
             problem = replace(problem, tie_break=ties)
         self.game = self.policy.start(problem, self.setup.inputs.seeds.policy)
         if self.source is not None:
@@ -177,49 +174,47 @@ class Run:
         """Function that returns the reward of an outcome."""
         return self.setup.inputs.reward
 
-    @property
-    def ended_by(self) -> str:
-        """What ended the search before its plan was complete; empty if nothing did."""
-        if self.stopped_by != "policy":
-            return STOPPED_BY.get(self.stopped_by, self.budget)
-        return " or ".join(self.game.ended_by()) if isinstance(self.game, StopsEarly) else ""
+    def end(self, reason: str) -> End:
+        """Return why the search ended. A policy that plans by time ends with its budget."""
+        rules: Sequence[str] = ()
+        if reason == "policy":
+            rules = self.game.ended_by() if isinstance(self.game, StopsEarly) else ()
+            reason = "time_budget" if self.plan.uses_time and not rules else reason
+        is_early = reason != "policy"
+        return End(reason, IN_WORDS.get(reason, self.budget) if is_early else " or ".join(rules))
 
-    def is_alive(self) -> BoolArray:
-        """Return which arms the policy may still pull."""
-        return alive_arms(self.game, self.plan.problem.n_arms)
-
-    def last_stages(self) -> IntArray | None:
-        """Return the last stage in which each candidate was in play; None without stages.
-
-        Candidates without a fit have -1.
-        """
-        if not isinstance(self.game, PlaysStages):
-            return None
-        last = np.full(self.plan.problem.n_arms, -1)
-        for pull, stage in self.log.stages.items():
-            last[pull.arm] = max(last[pull.arm], stage)
-        is_left = self.is_alive() & (last >= 0)
-        if self.plan.of_policy.ranks_by == "stage":
-            last[is_left] = last.max()
-        return last
-
-    def stopped_message(self) -> str:
+    def stopped_message(self, end: End) -> str:
         """Return the message of a search that was stopped: what it did, and how to resume it."""
         fits = counted(len(self.outcomes), "fit")
         candidates = counted(len({outcome.pull.arm for outcome in self.outcomes}), "candidate")
         way_out = "" if self.known is None else f" {RESUME}"
         choice = "None of them has a score, so none is chosen."
-        if not all(np.isnan(self.reward(outcome)) for outcome in self.outcomes):
+        if self.telling:
             choice = "The best of those with a score is chosen."
         return (
-            f"The search was stopped by {self.ended_by} after {fits} of {candidates}. "
-            f"{choice}{way_out}"
+            f"The search was stopped by {end.text} after {fits} of {candidates}. {choice}{way_out}"
         )
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
         """All outcomes at the end, sorted by pull: sums do not depend on which returned first."""
         return [self.log.outcomes[pull] for pull in sorted(self.log.outcomes)]
+
+    @cached_property
+    def telling(self) -> set[tuple[int, int]]:
+        """The levels and splits on which a candidate has a score. Others say nothing."""
+        return {o.pull[1:] for o in self.outcomes if not np.isnan(self.reward(o))}
+
+    @cached_property
+    def overlap(self) -> float:
+        """How much the training sets overlap, which limits what more splits can tell.
+
+        The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all
+        rows outside the test set. Smaller training sets overlap less, so they must not increase
+        it.
+        """
+        n_test = float(np.mean([outcome.n_test for outcome in self.outcomes]))
+        return n_test / max(1.0, self.setup.splits.n_rows - n_test)
 
     @cached_property
     def best_arm(self) -> int:
@@ -293,7 +288,7 @@ def fix_rounds_of_winner(
 
 def report_doubt(run: Run) -> None:
     """Warn if scores are outside of the range that a policy assumes, or its choice is in doubt."""
-    policy, reward_range = run.policy, run.plan.of_policy.reward_range
+    policy, reward_range = run.policy, run.plan.reward_range
     rewards = np.array([run.reward(outcome) for outcome in run.outcomes])
     outside = rewards[is_outside(reward_range, rewards)]
     if len(outside):

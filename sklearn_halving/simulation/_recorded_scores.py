@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies import Pulls
@@ -16,9 +17,6 @@ from sklearn_halving.policies._arrays import FloatArray, IntArray
 from sklearn_halving.policies.bases._base_policy import RewardRange
 from sklearn_halving.simulation._randomness import Randomness
 from sklearn_halving.simulation._synthetic_arms import EnvironmentDefaults, as_vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ORDER, COLUMN = 31, 32
 """Purposes of random numbers."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs
 
 from sklearn_halving._checks import check_count, refuse_unless
@@ -26,7 +27,6 @@ from sklearn_halving.policies.bases._base_policy import require_policy
 from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -145,8 +145,6 @@ class SimulationResult:
         pandas.Series
             Named after the class of the policy.
         """
-        import pandas as pd
-
         values = {}
         for name in ("mistake_probability", "simple_regret", "mean_pulls", "mean_units"):
             values[name], values[f"{name}_error"] = getattr(self, name)
@@ -154,8 +152,6 @@ class SimulationResult:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each problem."""
-        import pandas as pd
-
         names = ["recommended", "regret", "is_mistake", "n_pulls", "n_units"]
         if self.is_confident is not None:
             names.append("is_confident")

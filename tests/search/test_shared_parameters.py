@@ -107,6 +107,17 @@ def test_a_parameter_of_another_search_is_refused_with_its_name(search_class, na
         search_class(SVC(), {"C": [1.0]}, **{name: 1})
 
 
+def test_a_subclass_may_have_parameters_of_other_searches_and_of_its_own():
+    class Own(HyperbandSearchCV):
+        def __init__(self, estimator, param_grid, **others):
+            self.others = others
+            super().__init__(estimator, param_grid)
+
+    search = Own(SVC(), {"C": [1.0]}, sampler="mine", n_iter=3)
+    assert search.param_distributions == {"C": [1.0]}
+    assert search.others == {"sampler": "mine", "n_iter": 3}
+
+
 @pytest.mark.parametrize(
     ("search_class", "name", "value"),
     [

@@ -157,14 +157,14 @@ def test_full_fits_are_no_rungs_in_which_training_could_continue():
     search.set_params(resource="max_iter", max_resources=30).plan(X, Y)  # without a warning
 
 
-def test_a_small_space_is_tried_whole_and_the_search_says_that_nothing_is_left():
+def test_a_small_space_is_tried_whole_and_the_search_is_complete():
     grid = {"value": [0.1, 0.2, 0.9, 0.4]}
     search = search_of(Timed(seconds=0.001), grid, time_budget="1h").fit(X, Y)
     assert search.stopped_by_ == "policy"
     assert search.best_params_ == {"value": 0.9}
     full = search.history_.query("n_resources == 720")
     assert full.groupby("candidate").size().tolist() == [5] * 5  # with the own model
-    assert "stopped: all candidates were tried" in str(search.summary())
+    assert "ended      complete" in str(search.summary())
 
 
 def test_n_candidates_limits_the_search():

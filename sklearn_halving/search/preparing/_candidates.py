@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Candidates, Estimator, Params
 from sklearn_halving.execution._known_fits import KnownFits, candidate_digest, found_params
 from sklearn_halving.execution._store import FitKey
@@ -73,18 +74,29 @@ class LazyCandidates:
         Returns the candidates of the next group.
     known : sequence of dict, default=()
         The candidates that exist already.
+
+    Attributes
+    ----------
+    digests : list[str]
+        For each candidate that exists, the digest that equal candidates share.
     """
 
     def __init__(
         self, n_most: int, more: Callable[[], Sequence[Params]], known: Sequence[Params] = ()
     ) -> None:
         self._n_most, self._more = n_most, more
-        self._known = list(known)
+        self._known: list[Params] = []
+        self.digests: list[str] = []
+        self._add(known)
+
+    def _add(self, made: Sequence[Params]) -> None:
+        self._known += made
+        self.digests += map(params_digest, made)
 
     def ensure(self, arm: int) -> None:
         """Create the candidates up to the group of an arm, unless they exist already."""
         while arm >= len(self._known):
-            self._known += self._more()
+            self._add(self._more())
 
     def __len__(self) -> int:
         return self._n_most

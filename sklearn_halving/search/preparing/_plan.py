@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from sklearn_halving._typing import Candidates, Estimator, Params
@@ -24,9 +25,6 @@ from sklearn_halving.search.preparing._candidates import LazyCandidates, Source,
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GRID_FACTOR = 2
 """Default factor of the bracket of a grid."""
@@ -115,8 +113,8 @@ def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
     )
     plan = policy.plan(problem)
     return SearchPlan(
-        replace(problem, n_arms=plan.n_arms),
-        plan,
+        **{each.name: getattr(plan, each.name) for each in fields(Plan)},
+        problem=replace(problem, n_arms=plan.n_arms),
         makes_candidates=isinstance(policy, GrowsArms | ChoosesPoints),
         uses_time=isinstance(policy, GrowsArms) and policy.uses_time,
         is_endless=setup.is_endless,
@@ -168,17 +166,17 @@ def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> N
         warn_user(f"Models are fitted from scratch in every rung, because {reason}.")
 
 
-@dataclass(frozen=True)
-class SearchPlan:
-    """The plan of a search, before its first pull.
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan(Plan):
+    """The plan of a policy for a search.
+
+    With rungs, the result table has one row for each candidate and level, and otherwise one row
+    for each candidate.
 
     Parameters
     ----------
     problem : Problem
         Numbers of candidates and splits, and the range of levels.
-    of_policy : Plan
-        The brackets and rounds. With rungs, the result table has one row for each candidate
-        and level, and otherwise one row for each candidate.
     makes_candidates : bool
         Whether candidates are created during the search, which may end before all are created.
     uses_time : bool
@@ -188,20 +186,9 @@ class SearchPlan:
     """
 
     problem: Problem
-    of_policy: Plan
     makes_candidates: bool = False
     uses_time: bool = False
     is_endless: bool = False
-
-    @property
-    def brackets(self) -> tuple[Bracket, ...]:
-        """The brackets; a single one if there are no rungs."""
-        return self.of_policy.brackets
-
-    @property
-    def has_rungs(self) -> bool:
-        """Whether the rounds are rungs."""
-        return self.of_policy.has_rungs
 
     @property
     def first_loop(self) -> list[Bracket]:
@@ -211,22 +198,15 @@ class SearchPlan:
     @property
     def n_fits(self) -> int | None:
         """Maximum number of fits; None if it is not known."""
-        return None if self.is_endless else self.fits_of(self.of_policy)
+        return None if self.is_endless else self.fits_of(self)
 
     def fits_of(self, rounds: Plan | Round) -> int | None:
         """Return the maximum number of fits of a plan or a round; None if it is not known."""
         return rounds.n_pulls(self.problem.max_repetitions)
 
-    @property
-    def n_loops(self) -> int:
-        """Number of loops of brackets."""
-        return len({bracket.loop for bracket in self.brackets})
-
 
 def plan_table(plan: SearchPlan, resource: Resource) -> pd.DataFrame:
     """Return one row for each round."""
-    import pandas as pd  # slow to import, and `fit` does not need it
-
     amount = resource.to_amount
     rows = [
         {

@@ -29,7 +29,7 @@ from sklearn_halving.samplers._space import (
     dimension_of,
     is_finite_number,
 )
-from sklearn_halving.search._parameters import Inputs, SharedParameters
+from sklearn_halving.search._parameters import Inputs
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
@@ -58,6 +58,8 @@ class SearchSpace:
     initial : sequence of dict, default=()
         Candidates that come before all others, with different parameters. They are a part of the
         space, and are not drawn again.
+    has_own : bool, default=False
+        Whether the first initial candidate is the unmodified estimator.
 
     Attributes
     ----------
@@ -65,18 +67,18 @@ class SearchSpace:
         The parameters.
     is_grid : bool
         Whether all values are lists.
-    has_own : bool
-        Whether the first initial candidate is the unmodified estimator.
     """
 
-    has_own = False
-
     def __init__(
-        self, param_distributions: ParamDistributions, initial: Sequence[Params] = ()
+        self,
+        param_distributions: ParamDistributions,
+        initial: Sequence[Params] = (),
+        has_own: bool = False,
     ) -> None:
         _check_lists(param_distributions)
-        self._sampler = ParameterSampler(param_distributions, n_iter=1)
-        spaces = self._sampler.param_distributions
+        spaces = ParameterSampler(param_distributions, n_iter=1).param_distributions
+        self._spaces = [dict(space) for space in spaces]
+        self.has_own = has_own
         self.initial = tuple(dict(sorted(params.items())) for params in initial)
         self.names = frozenset(name for space in (*spaces, *initial) for name in space)
         self.is_grid = not any(hasattr(v, "rvs") for space in spaces for v in space.values())
@@ -92,14 +94,14 @@ class SearchSpace:
                 "dict of parameter names and values, or a list of such dicts."
             )
 
-    def starting_with(self, first: Iterable[Params]) -> SearchSpace:
+    def starting_with(self, first: Iterable[Params], *, has_own: bool = False) -> SearchSpace:
         """Return the space with other initial candidates."""
-        return SearchSpace(self.distributions, list(first))
+        return SearchSpace(self.distributions, list(first), has_own)
 
     @property
     def distributions(self) -> list[Params]:
         """The values and distributions, as a list of dicts."""
-        return [dict(space) for space in self._sampler.param_distributions]
+        return [dict(space) for space in self._spaces]
 
     @property
     def size(self) -> int | None:
@@ -149,17 +151,18 @@ class SearchSpace:
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
         known = {params_digest(params) for params in self.initial}
-        drawn: dict[str, Params] = {}
+        draws = iter(ParameterSampler(self.distributions, sys.maxsize, random_state=rng))
+        drawn: list[Params] = []
         n_in_vain = 0
-        self._sampler.random_state = rng
         while len(drawn) < n and n_in_vain < MAX_REDRAWS:
-            n_before = len(drawn)
-            self._sampler.n_iter = n - n_before
-            for params in self._sampler:
-                if params_digest(params) not in known:
-                    drawn.setdefault(params_digest(params), params)
-            n_in_vain = 0 if len(drawn) > n_before else n_in_vain + self._sampler.n_iter
-        different = list(drawn.values()) or list(self.initial)
+            params = next(draws)
+            digest = params_digest(params)
+            n_in_vain += 1
+            if digest not in known:
+                known.add(digest)
+                drawn.append(params)
+                n_in_vain = 0
+        different = drawn or self.initial
         if len(drawn) < n:
             warn_user(
                 f"The distributions have only {len(drawn)} different candidates, but {n} are "
@@ -251,15 +254,7 @@ def _draw_indices(
     return drawn
 
 
-def first_of_each(candidates: Iterable[Params]) -> list[int]:
-    """Return the index of the first of all equal candidates, for each different one."""
-    first: dict[str, int] = {}
-    for index, params in enumerate(candidates):
-        first.setdefault(params_digest(params), index)
-    return list(first.values())
-
-
-def search_space(parameters: SharedParameters, resource: Resource, inputs: Inputs) -> SearchSpace:
+def search_space(parameters: Any, resource: Resource, inputs: Inputs) -> SearchSpace:
     """Return the search space, with the candidates of ``initial_candidates`` in front.
 
     With ``param_distributions="auto"``, it is the ready space of the estimator, without the

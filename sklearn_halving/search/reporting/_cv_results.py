@@ -6,28 +6,23 @@ What only a policy knows, such as a posterior, is added in `_results`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.base import clone
 
 from sklearn_halving._typing import CvResults
 from sklearn_halving._unstable_imports import param_columns
-from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._types import EvaluationTask, Outcome, Scores
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._protocol import PlaysStages
 from sklearn_halving.policies.noise._additive_model import fit_table
-from sklearn_halving.policies.noise._noise_estimates import (
-    probability_of_choice,
-)
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.splits._stream import corrected_variance_of_mean
 
-Means = Callable[[FloatArray, BoolArray], FloatArray]
-"""Function that returns the mean score of each row. Its arguments are the scores and whether they
-belong to a pull, both of shape (n_rows, n_splits)."""
 NEGLIGIBLE = 1e-12
 """A standard error below this share of the score comes from rounding."""
 
@@ -58,20 +53,14 @@ class ResultRows:
         return len(self.arm)
 
 
-def result_rows(
-    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
-) -> ResultRows:
-    """Return a row for each candidate and level, with the last rung at that level.
-
-    Without rungs, there is one row for each candidate.
-    """
-    if not plan.has_rungs:
-        return _rows_of_candidates(plan, outcomes, last_stage)
+def _rows_of_rungs(run: Run) -> ResultRows:
+    """Return a row for each candidate and level, with the last rung at that level."""
+    plan = run.plan
     n_repetitions = plan.problem.max_repetitions
     last_rung: dict[tuple[int, int, int], int] = {}
     n_pulls: Counter[tuple[int, int, int]] = Counter()
-    for pull in (outcome.pull for outcome in outcomes):
-        place, number = plan.of_policy.position(pull)
+    for pull in (outcome.pull for outcome in run.outcomes):
+        place, number = plan.position(pull)
         key = (place, pull.level, pull.arm)
         last_rung[key] = max(number, last_rung.get(key, 0))
         n_pulls[key] += 1
@@ -91,18 +80,17 @@ def result_rows(
     # Candidates that were compared on all splits of a level rank before those that were
     # eliminated at that level. If the search was stopped, those without all fits rank behind.
     rank_group = np.zeros_like(level)
-    if plan.of_policy.ranks_by == "level":
+    if plan.ranks_by == "level":
         rank_group = 4 * level + 2 * goes_on + has_all
     return ResultRows(arm, level, places, rank_group, has_all > 0)
 
 
-def _rows_of_candidates(
-    plan: SearchPlan, outcomes: Sequence[Outcome], last_stage: IntArray | None
-) -> ResultRows:
+def _rows_of_candidates(run: Run, alive: BoolArray) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
-    n_arms, ranks_by = plan.problem.n_arms, plan.of_policy.ranks_by
+    plan, last_stage = run.plan, _last_stages(run, alive)
+    n_arms, ranks_by = plan.problem.n_arms, plan.ranks_by
     level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
-    for outcome in outcomes:
+    for outcome in run.outcomes:
         arm = outcome.pull.arm
         level[arm] = max(level[arm], outcome.pull.level)
         n_pulls[arm] += 1
@@ -120,6 +108,22 @@ def _rows_of_candidates(
     return ResultRows(arms, level[has_row], places, rank_group[has_row], no_rungs)
 
 
+def _last_stages(run: Run, alive: BoolArray) -> IntArray | None:
+    """Return the last stage in which each candidate was in play; None without stages.
+
+    Candidates without a fit have -1.
+    """
+    if not isinstance(run.game, PlaysStages):
+        return None
+    last = np.full(run.plan.problem.n_arms, -1)
+    for pull, stage in run.log.stages.items():
+        last[pull.arm] = max(last[pull.arm], stage)
+    is_left = alive & (last >= 0)
+    if run.plan.ranks_by == "stage":
+        last[is_left] = last.max()
+    return last
+
+
 def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     """Return the mean over the splits that were pulled; NaN if there are none."""
     n_pulls = is_pulled.sum(axis=1)
@@ -127,30 +131,16 @@ def pulled_means(scores: FloatArray, is_pulled: BoolArray) -> FloatArray:
     return np.where(n_pulls > 0, sums / np.maximum(n_pulls, 1), np.nan)
 
 
-def make_cv_results(
-    task: EvaluationTask,
-    outcomes: Iterable[Outcome],
-    rows: ResultRows,
-    means: Means,
-    overlap: float,
-) -> CvResults:
-    """Return the table in the form of GridSearchCV's ``cv_results_``.
+def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[ResultRows, CvResults]:
+    """Return the table in the form of GridSearchCV's ``cv_results_``, and what its rows are.
 
-    Parameters
-    ----------
-    task : EvaluationTask
-        The task that was evaluated.
-    outcomes : iterable of Outcome
-        The outcomes of the pulls, in any order.
-    rows : ResultRows
-        The rows.
-    means : callable
-        Function that returns the mean score of each row.
-    overlap : float
-        Size of a test set divided by the size of a training set, for the standard errors.
+    ``alive`` says which candidates are still in play.
     """
-    pulls = _Cells.of(outcomes, rows, task.n_repetitions)
+    task, has_rungs = run.task, run.plan.has_rungs
+    rows = _rows_of_rungs(run) if has_rungs else _rows_of_candidates(run, alive)
+    pulls = _Cells.of(run.outcomes, rows, task.n_repetitions)
     numbers = list(map(task.splits.number, range(pulls.is_pulled.shape[1])))
+    has_failed = _have_failed(run, rows)
     results: CvResults = dict(rows.places)
     if not isinstance(task.resource, WholeFit):
         amounts = [task.resource.to_amount(level) for level in rows.level.tolist()]
@@ -174,14 +164,24 @@ def make_cv_results(
             for number, scores in zip(sorted(numbers), in_order.T, strict=True):
                 results[f"split{number}_{key}"] = scores
             is_compared = pulls.is_pulled & _works(table, rows.level)
-            results[f"mean_{key}"] = mean = means(table, is_compared)
+            mean = pulled_means(table, is_compared)
+            # If rungs were not finished, most candidates lack splits.
+            if not (has_rungs and is_finished):
+                mean = additive_means(table, is_compared, rows.level, has_failed)
+            results[f"mean_{key}"] = mean
             results[f"std_{key}"] = _deviations(table, is_compared)
-            error = np.sqrt(corrected_variance_of_mean(in_order, 1, overlap))
+            error = np.sqrt(corrected_variance_of_mean(in_order, 1, run.overlap))
             is_rounding = error < NEGLIGIBLE * np.abs(mean)
             results[f"standard_error_{key}"] = np.where(is_rounding, 0.0, error)
             if side == "test":
                 results[f"rank_{key}"] = ranks(mean, rows.rank_group)
-    return results
+    return rows, results
+
+
+def _have_failed(run: Run, rows: ResultRows) -> BoolArray:
+    """Return which candidates have a failed fit on a split on which others have a score."""
+    failed = [o.pull for o in run.outcomes if o.error is not None]
+    return np.isin(rows.arm, [pull.arm for pull in failed if pull[1:] in run.telling])
 
 
 def _works(table: FloatArray, level: IntArray) -> BoolArray:
@@ -240,7 +240,7 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         return {}
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        as_drawn = arm_estimator(task, task.candidates[arm], task.max_level)
+        as_drawn = clone(task.estimator).set_params(**clone(task.candidates[arm], safe=False))
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}
@@ -297,25 +297,3 @@ def additive_means(
             fitted += (means[group] - fitted)[has_all][0]
         means[group] = np.where(has_all, means[group], fitted)
     return means
-
-
-def overlap_of(outcomes: list[Outcome], n_rows: int) -> float:
-    """Return how much the training sets overlap, which limits what more splits can tell.
-
-    The ratio ``n_test / n_train`` of Nadeau and Bengio is for training sets that contain all rows
-    outside the test set. Smaller training sets overlap less, so they must not increase it.
-    """
-    n_test = float(np.mean([outcome.n_test for outcome in outcomes]))
-    return n_test / max(1.0, n_rows - n_test)
-
-
-def probability_best(
-    mean: FloatArray, scores: FloatArray, level: IntArray, overlap: float
-) -> FloatArray:
-    """Return the probability that a candidate is the best one; NaN if it is not known.
-
-    Only candidates that reached the largest level can be the best.
-    """
-    known = ~np.isnan(mean)
-    known &= level == level[known].max(initial=0)
-    return probability_of_choice(np.where(known, mean, np.nan), scores, overlap)

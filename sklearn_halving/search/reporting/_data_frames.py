@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import counted, differing_names
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._arrays import IntArray
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search.preparing._space import first_of_each
-from sklearn_halving.search.reporting._choice import numbers_of_scores
-from sklearn_halving.search.reporting._results import Record, Results
+from sklearn_halving.search.reporting._results import (
+    Fits,
+    Results,
+    first_of_each,
+    numbers_of_scores,
+)
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def make_history(record: Record) -> pd.DataFrame:
+def make_history(fits: Fits) -> pd.DataFrame:
     """Return the table ``history_``: one row for each pull, in the order of their returns.
 
     Those that were abandoned come last.
     """
-    import pandas as pd  # slow to import, and `fit` does not need it
-
-    outcomes = [*record.outcomes, *record.abandoned]
-    table = pd.DataFrame([_row(record, outcome) for outcome in outcomes])
+    outcomes = [*fits.outcomes, *fits.abandoned]
+    table = pd.DataFrame([_row(fits, outcome) for outcome in outcomes])
     table[["started", "ended"]] -= table["started"].min()
     return table
 
 
-def _row(record: Record, outcome: Outcome) -> dict[str, object]:
-    (arm, level, repetition), resource = outcome.pull, record.resource
+def _row(fits: Fits, outcome: Outcome) -> dict[str, object]:
+    (arm, level, repetition), resource = outcome.pull, fits.resource
     row: dict[str, object] = {"candidate": arm}
-    if record.plan.has_rungs:
-        index, rung = record.plan.of_policy.position(outcome.pull)
-        bracket = record.plan.brackets[index]
+    if fits.plan.has_rungs:
+        index, rung = fits.plan.position(outcome.pull)
+        bracket = fits.plan.brackets[index]
         row |= {"bracket": bracket.label, "loop": bracket.loop, "rung": rung}
-    if outcome.pull in record.stages:
-        row["stage"] = record.stages[outcome.pull]
+    if outcome.pull in fits.stages:
+        row["stage"] = fits.stages[outcome.pull]
     if not isinstance(resource, WholeFit):
         row["n_resources"] = resource.to_amount(level)
     error = outcome.error or outcome.score_error
     row |= {
-        "split": record.numbers[repetition],
+        "split": fits.numbers[repetition],
         "started": outcome.started,
         "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
         "fit_time": outcome.fit_seconds,
@@ -69,20 +66,20 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     The candidate that was chosen comes first, and those without a score last. Equal candidates
     count once.
     """
-    import pandas as pd
-
-    metric, columns = results.metric, results.cv_results
-    candidate, spent = columns["candidate"], results.resource.params_at(results.max_level)
+    metric, columns, fits = results.metric, results.cv_results, results.fits
+    candidate, spent = columns["candidate"], fits.resource.params_at(fits.max_level)
     params = [{k: v for k, v in each.items() if k not in spent} for each in columns["params"]]
     amount = columns.get("n_resources", np.ones(len(candidate)))
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
     score = columns[f"mean_test_{metric}"]
     keys = (candidate, columns[f"rank_test_{metric}"], -amount, np.isnan(score), ~chosen)
-    pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in results.outcomes]
-    fits = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
-    seconds, n_fits = fits.sum(), fits.size()
+    pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in fits.outcomes]
+    times = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
+    seconds, n_fits = times.sum(), times.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    rows = [order[place] for place in first_of_each(params[row] for row in order)]
+    rows = [
+        order[place] for place in first_of_each(results.digests[candidate[row]] for row in order)
+    ]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {
@@ -98,7 +95,7 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
             ],
         }
     )
-    if isinstance(results.resource, WholeFit):
+    if isinstance(fits.resource, WholeFit):
         table = table.drop(columns="n_resources")
     names, taken = differing_names([params[row] for row in rows]), {*table.columns, "params"}
     differ = pd.DataFrame([params[row] for row in rows], dtype=object)[list(names)]
@@ -108,13 +105,13 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
 
 def _status(results: Results, row: int, n_scores: IntArray) -> str:
     """Return how a candidate failed, where it was dropped, or that it is unfinished."""
-    columns, resource = results.cv_results, results.resource
+    columns, resource = results.cv_results, results.fits.resource
     arm = columns["candidate"][row]
     if np.isnan(columns[f"mean_test_{results.metric}"][row]):
-        kinds = {o.kind for o in results.outcomes if o.pull.arm == arm} - {"ok"}
+        kinds = {o.kind for o in results.fits.outcomes if o.pull.arm == arm} - {"ok"}
         return " and ".join(sorted(kinds)) or "no score"
     is_in_play, level = results.is_in_play[arm], results.rows.level[row]
-    if level < results.max_level:
+    if level < results.fits.max_level:
         place = f"{resource.name}={resource.to_amount(level)}"
         return f"reached {place}" if is_in_play else f"dropped at {place}"
     has_all = is_in_play or n_scores[row] == n_scores.max()

@@ -1,41 +1,34 @@
-"""What a search keeps of its run: outcomes and plan, and the table made from them."""
+"""What a search keeps of its run: the fits, the table made from them, and the verdict."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import CvResults, Estimator, Params
-from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._arrays import BoolArray, FloatArray
-from sklearn_halving.policies._protocol import Believes
-from sklearn_halving.policies._types import Belief, Pull
+from sklearn_halving._typing import CvResults, Params
+from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._types import End, Outcome
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._protocol import Believes, alive_arms
+from sklearn_halving.policies._types import NO_ARM, Belief, Pull
+from sklearn_halving.policies.noise._noise_estimates import probability_of_choice
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run_state import Run
+from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import SearchPlan
-from sklearn_halving.search.preparing._space import first_of_each, own_candidate
-from sklearn_halving.search.reporting._choice import finalists
-from sklearn_halving.search.reporting._cv_results import (
-    Means,
-    ResultRows,
-    additive_means,
-    make_cv_results,
-    overlap_of,
-    probability_best,
-    pulled_means,
-    ranks,
-    result_rows,
-)
+from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.splits._stream import split_scores
+
+ALL_RUNGS = " with the largest resource; policies.Hyperband(select='all_rungs') uses others"
+"""What helps if candidates have scores in lower rungs alone."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """What is kept of a run after `fit`, even if its policy failed. The data are not kept.
+class Fits:
+    """The table of fits, which is kept even if the policy failed. The data are not kept.
 
     Parameters
     ----------
@@ -47,54 +40,32 @@ class Record:
         The stage of each pull; empty if there are no stages.
     numbers : dict[int, int]
         The number of the split of each repetition.
-    distributions : list[Params]
-        The search space.
-    n_candidates : int
-        Number of candidates that were created.
-    n_grid_fits : int or None
-        Number of fits of GridSearchCV over the same candidates; None if they are not a grid.
-    metric : str
-        The metric that guided the search.
-    own : int or None
-        The candidate that is the unmodified estimator; None if there is none.
-    seconds : float
-        Time from the start to the end of the pulls in this call of `fit`.
-    limit : float
-        The time budget, including the refit; infinite without one.
     n_known : int
         Number of outcomes of earlier calls, which come first.
-    overlap : float
-        Size of a test set divided by the size of a training set.
-    n_workers : int
-        Number of workers.
     """
 
     plan: SearchPlan
+    resource: Resource
     outcomes: list[Outcome]
     abandoned: list[Outcome]
     stages: dict[Pull, int]
-    resource: Resource
     numbers: dict[int, int]
-    distributions: list[Params]
-    n_candidates: int
-    n_grid_fits: int | None
-    metric: str
-    own: int | None
-    seconds: float
-    limit: float
     n_known: int
-    overlap: float
-    n_workers: int
 
-    @property
-    def seconds_in_no_fit(self) -> float:
-        """Time of a worker in which there was no fit: for proposals, or until it had started.
-
-        Fits that were abandoned do not count.
-        """
-        made = self.outcomes[self.n_known :]
-        fits = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
-        return self.seconds - fits / self.n_workers
+    @classmethod
+    def of(cls, run: Run) -> Fits:
+        """Return the fits of a run, finished or not."""
+        task, log = run.task, run.log
+        repetitions = {outcome.pull.repetition for outcome in [*run.outcomes, *log.abandoned]}
+        return cls(
+            run.plan,
+            task.resource,
+            log.in_order_of_return(),
+            log.abandoned,
+            log.stages,
+            {repetition: task.splits.number(repetition) for repetition in repetitions},
+            len(log.places),
+        )
 
     @property
     def max_level(self) -> int:
@@ -120,134 +91,118 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Results(Record):
-    """A record, the table made from it, and what the policy says at the end.
+class Verdict:
+    """What a search concludes from its table.
 
     Parameters
     ----------
+    row : int or None
+        The row of the winner; None if no candidate can win.
+    finalists : ndarray of int
+        The rows among which a callable ``refit`` chooses.
+    belief : Belief or None
+        What a policy with a model believes; None for other policies.
+    """
+
+    row: int | None
+    finalists: IntArray
+    belief: Belief | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a search keeps of its run beside the fits: the table made from them, and the verdict.
+
+    Parameters
+    ----------
+    distributions : list[Params]
+        The search space.
+    digests : list[str]
+        The digests of the candidates that were created, which equal candidates share.
+    n_grid_fits : int or None
+        Number of fits of GridSearchCV over the same candidates; None if they are not a grid.
+    metric : str
+        The metric that guided the search.
+    own : int or None
+        The candidate that is the unmodified estimator; None if there is none.
+    seconds : float
+        Time from the start to the end of the pulls in this call of `fit`.
+    limit : float
+        The time budget, including the refit; infinite without one.
+    overlap : float
+        Size of a test set divided by the size of a training set.
+    n_workers : int
+        Number of workers.
     cv_results : CvResults
         The attribute ``cv_results_``.
     rows : ResultRows
         Its rows.
-    belief : Belief or None
-        What a policy with a model believes; None for other policies.
     is_in_play : BoolArray
         Which candidates the policy has not dropped.
-    ended_by : str
-        What ended the search before its plan was complete; empty if nothing did.
     """
 
+    fits: Fits
+    end: End
+    distributions: list[Params]
+    digests: list[str]
+    n_grid_fits: int | None
+    metric: str
+    own: int | None
+    seconds: float
+    limit: float
+    overlap: float
+    n_workers: int
     cv_results: CvResults
     rows: ResultRows
-    belief: Belief | None
     is_in_play: BoolArray
-    ended_by: str
+    verdict: Verdict
+
+    @property
+    def seconds_in_no_fit(self) -> float:
+        """Time of a worker in which there was no fit: for proposals, or until it had started.
+
+        Fits that were abandoned do not count.
+        """
+        made = self.fits.outcomes[self.fits.n_known :]
+        seconds = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
+        return self.seconds - seconds / self.n_workers
+
+    def chosen_row(self) -> int:
+        """Return the row of the winner, or the first of the largest level if all are NaN."""
+        if self.verdict.row is not None:
+            return self.verdict.row
+        was_broken_off = self.end.reason in ("interrupt", "error")
+        if was_broken_off or not np.isnan(self.cv_results[f"mean_test_{self.metric}"]).all():
+            where = ALL_RUNGS if self.fits.plan.has_rungs else ""
+            raise ValueError(f"No candidate can be chosen, because none has a score{where}.")
+        warn_user("Every mean score is NaN, so the first candidate is chosen.")
+        is_fitted = self.cv_results.get("n_fits", 1) > np.zeros(len(self.rows))
+        return int(np.where(is_fitted, self.rows.level, 0).argmax())
 
 
-def make_record(run: Run, estimator: Estimator) -> Record:
-    """Return the record of a run, finished or not."""
-    task, setup = run.task, run.setup
-    every = [*run.outcomes, *run.log.abandoned]
-    repetitions = {outcome.pull.repetition for outcome in every}
-    return Record(
-        run.plan,
-        run.log.in_order_of_return(),
-        run.log.abandoned,
-        run.log.stages,
-        task.resource,
-        numbers={number: task.splits.number(number) for number in repetitions},
-        distributions=setup.space.distributions,
-        n_candidates=sum(1 for _ in task.candidates),  # some may not exist yet
+def make_results(run: Run, fits: Fits, end: End) -> Results:
+    """Return the results of a run. Its policy is asked for what it has learned."""
+    seconds = time.monotonic() - run.began
+    alive = alive_arms(run.game, run.plan.problem.n_arms)
+    rows, table = make_table(run, alive, is_finished=end.reason == "policy")
+    fitted = {pull.arm for pull in run.log.outcomes}
+    return Results(
+        fits,
+        end,
+        run.setup.space.distributions,
+        digests=run.candidates.digests,
         n_grid_fits=grid_fits(run),
         metric=run.metric,
-        own=_own_candidate(run, estimator),
-        seconds=time.monotonic() - run.began,
+        own=next((arm for arm in sorted(fitted) if run.candidates.digests[arm] == run.own), None),
+        seconds=seconds,
         limit=run.deadline - run.began,
-        n_known=len(run.log.places),
-        overlap=overlap_of(run.outcomes, setup.splits.n_rows),
+        overlap=run.overlap,
         n_workers=run.n_workers,
-    )
-
-
-def make_results(run: Run, record: Record) -> Results:
-    """Return the results of a run. Its policy is asked for what it has learned."""
-    rows, belief = result_rows(run.plan, run.outcomes, run.last_stages()), None
-    # If rungs were not finished, most candidates lack splits.
-    is_comparable = run.plan.has_rungs and run.stopped_by == "policy"
-    means = pulled_means if is_comparable else _comparable_means(run, rows)
-    table = make_cv_results(run.task, run.outcomes, rows, means, record.overlap)
-    if isinstance(run.game, Believes):
-        belief = run.game.belief()
-        _add_belief(run, rows, table, belief)
-    else:
-        table["probability_best"] = _probability(run, rows, table, record.overlap)
-        if not run.plan.has_rungs:
-            _rank_choice_first(run, rows, table)
-    return Results(
-        **vars(record),
         cv_results=table,
         rows=rows,
-        belief=belief,
-        is_in_play=run.is_alive(),
-        ended_by=run.ended_by,
+        is_in_play=alive,
+        verdict=decide(run, table, rows, alive, end),
     )
-
-
-def _probability(run: Run, rows: ResultRows, results: CvResults, overlap: float) -> FloatArray:
-    """Return the probability that each row is the best of those that are compared.
-
-    Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
-    during the search need as many scores as the winner.
-    """
-    index, scores = np.arange(len(rows)), split_scores(results, f"test_{run.metric}")
-    if run.plan.has_rungs:
-        # Equal candidates count once, or they would share the probability; the winner stays.
-        index = finalists(results, rows, run)
-        index = index[np.argsort(rows.arm[index] != run.best_arm, kind="stable")]
-        index = index[first_of_each(results["params"][row] for row in index)]
-        index = index[:0] if len(index) == 1 else index  # alone, it is not certain
-    elif run.plan.makes_candidates:
-        n_scores = (~np.isnan(scores)).sum(axis=1)
-        index = np.flatnonzero(n_scores >= min(n_scores[rows.arm == run.best_arm], default=0))
-    mean = np.full(len(rows), np.nan)
-    mean[index] = results[f"mean_test_{run.metric}"][index]
-    probability = probability_best(mean, scores, rows.level, overlap)
-    return np.where(np.isnan(mean), np.nan, probability)
-
-
-def _rank_choice_first(run: Run, rows: ResultRows, results: CvResults) -> None:
-    """Rank the policy's choice first, which may be another if it ignores earlier stages."""
-    metric, is_winner = run.metric, rows.arm == run.best_arm
-    if (results[f"rank_test_{metric}"][is_winner] != 1).any():
-        group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
-        results[f"rank_test_{metric}"] = ranks(results[f"mean_test_{metric}"], group)
-
-
-def _add_belief(run: Run, rows: ResultRows, results: CvResults, belief: Belief) -> None:
-    """Add what the policy believes, by which candidates are ranked."""
-    results["posterior_mean"] = belief.mean[rows.arm]
-    results["posterior_sd"] = belief.deviation[rows.arm]
-    results["lower_bound"], results["upper_bound"] = belief.lower[rows.arm], belief.upper[rows.arm]
-    score: FloatArray = results[f"mean_test_{run.metric}"].copy()
-    alive = run.is_alive()[rows.arm] & ~np.isnan(score).all()
-    score[alive] = results["posterior_mean"][alive]
-    is_winner = (rows.arm == run.best_arm).astype(np.int64)
-    results[f"rank_test_{run.metric}"] = ranks(score, is_winner)
-
-
-def _comparable_means(run: Run, rows: ResultRows) -> Means:
-    """Return the function that averages scores of candidates on different splits."""
-    works = {o.pull[1:] for o in run.outcomes if not np.isnan(run.reward(o))}
-    of_arms = (o for o in run.outcomes if o.error is not None and o.pull[1:] in works)
-    failed = [outcome.pull.arm for outcome in of_arms]
-    return partial(additive_means, level=rows.level, has_failed=np.isin(rows.arm, failed))
-
-
-def _own_candidate(run: Run, estimator: Estimator) -> int | None:
-    """Return the first fitted candidate that is the unmodified estimator."""
-    own = params_digest(own_candidate(estimator, run.setup.space))
-    fitted = sorted({pull.arm for pull in run.log.outcomes})
-    return next((a for a in fitted if params_digest(run.candidates[a]) == own), None)
 
 
 def grid_fits(run: Run) -> int | None:
@@ -255,5 +210,107 @@ def grid_fits(run: Run) -> int | None:
     space, n_splits = run.setup.space, run.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    n_made = sum(1 for _ in run.candidates)  # none is made again before all are made
-    return space.n_of_grid * n_splits if n_made >= space.at_most() else None
+    is_whole = len(run.candidates.digests) >= space.at_most()  # repeated after all were made
+    return space.n_of_grid * n_splits if is_whole else None
+
+
+def decide(run: Run, results: CvResults, rows: ResultRows, alive: BoolArray, end: End) -> Verdict:
+    """Return the verdict on a table, which gets the ranks and probabilities of the policy."""
+    best, belief = run.best_arm, None
+    is_winner, rank = rows.arm == best, f"rank_test_{run.metric}"
+    score = results[f"mean_test_{run.metric}"]
+    finalists = _finalists(run, results, rows, is_winner)
+    if isinstance(run.game, Believes):
+        belief = run.game.belief()
+        results["posterior_mean"] = mean = belief.mean[rows.arm]
+        results["posterior_sd"] = belief.deviation[rows.arm]
+        results["lower_bound"] = belief.lower[rows.arm]
+        results["upper_bound"] = belief.upper[rows.arm]
+        is_left = alive[rows.arm] & ~np.isnan(score).all()
+        results[rank] = ranks(np.where(is_left, mean, score), 1 * is_winner)
+    else:
+        results["probability_best"] = _probability(run, results, rows, finalists)
+        if not run.plan.has_rungs and (results[rank][is_winner] != 1).any():
+            # The policy's choice may be another if it ignores earlier stages.
+            group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
+            results[rank] = ranks(score, group)
+    first = int(results[rank].argmin())
+    if end.reason != "policy" and np.isfinite(score[first]):
+        # After an early stop, a candidate with all its fits of a rung at the largest level wins.
+        is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()
+        best = int(rows.arm[first]) if is_complete or best == NO_ARM else best
+    own = np.flatnonzero(rows.arm == best)
+    row = int(own[results[rank][own].argmin()]) if len(own) else None
+    return Verdict(row, finalists, belief)
+
+
+def _finalists(run: Run, results: CvResults, rows: ResultRows, is_winner: BoolArray) -> IntArray:
+    """Return the rows among which a callable ``refit`` chooses.
+
+    They have a score for every metric and the largest resource, and were not eliminated before
+    the last stage. If the number of splits is fixed, they have as many scores as any of these
+    rows. Otherwise, they have as many as the winner; if all candidates are known from the start,
+    `FITS_OF_GRID_SEARCH` are enough. A condition that no row meets is skipped.
+    """
+    metrics = [key.removeprefix("mean_") for key in results if key.startswith("mean_test_")]
+    n_scores = numbers_of_scores(results, metrics[0])
+    if not run.plan.makes_candidates:  # their other fits had less of the resource
+        n_scores = n_scores if run.plan.has_rungs else results["n_fits"]
+    kept = ~np.isnan([results[f"mean_{metric}"] for metric in metrics]).any(axis=0)
+    if not kept.any():
+        kept = np.full(len(rows), True)
+    kept &= rows.rank_group == rows.rank_group[kept].max()
+    enough = n_scores[kept].max()
+    if not run.plan.has_rungs:
+        of_winner = n_scores[kept & is_winner].tolist()
+        most = enough if run.plan.makes_candidates else FITS_OF_GRID_SEARCH
+        enough = min([*of_winner, enough, most])
+    return np.flatnonzero(kept & (n_scores >= enough))
+
+
+def _probability(
+    run: Run, results: CvResults, rows: ResultRows, finalists: IntArray
+) -> FloatArray:
+    """Return the probability that each row is the best of those that are compared.
+
+    Of rungs, these are the finalists. Otherwise, as in the choice, candidates that were created
+    during the search need as many scores as the winner. Only those that reached the largest level
+    can be the best.
+    """
+    index, scores = np.arange(len(rows)), split_scores(results, f"test_{run.metric}")
+    if run.plan.has_rungs:
+        # Equal candidates count once, or they would share the probability; the winner stays.
+        index = finalists[np.argsort(rows.arm[finalists] != run.best_arm, kind="stable")]
+        index = index[first_of_each(run.candidates.digests[arm] for arm in rows.arm[index])]
+        index = index[:0] if len(index) == 1 else index  # alone, it is not certain
+    elif run.plan.makes_candidates:
+        n_scores = (~np.isnan(scores)).sum(axis=1)
+        index = np.flatnonzero(n_scores >= min(n_scores[rows.arm == run.best_arm], default=0))
+    mean = np.full(len(rows), np.nan)
+    mean[index] = results[f"mean_test_{run.metric}"][index]
+    is_known = ~np.isnan(mean)
+    is_full = rows.level == rows.level[is_known].max(initial=0)
+    full = np.where(is_full, mean, np.nan)
+    return np.where(is_known, probability_of_choice(full, scores, run.overlap), np.nan)
+
+
+def first_of_each(digests: Iterable[str]) -> list[int]:
+    """Return the index of the first of all equal candidates, for each different one."""
+    first: dict[str, int] = {}
+    for index, digest in enumerate(digests):
+        first.setdefault(digest, index)
+    return list(first.values())
+
+
+def numbers_of_scores(results: CvResults, side: str) -> IntArray:
+    """Return the number of scores of each row, for a side and metric such as "test_score"."""
+    numbers: IntArray = (~np.isnan(split_scores(results, side))).sum(axis=1)
+    return numbers
+
+
+def take_rows(results: CvResults, index: IntArray) -> CvResults:
+    """Return a table with some of the rows."""
+    return {
+        name: [column[i] for i in index] if isinstance(column, list) else column[index]
+        for name, column in results.items()
+    }

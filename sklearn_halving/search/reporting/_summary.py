@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import (
     counted,
@@ -25,25 +26,11 @@ from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
 from sklearn_halving.samplers._space import is_finite_number
+from sklearn_halving.search.reporting import _summary_data as data
 from sklearn_halving.search.reporting._cv_results import NEGLIGIBLE
 from sklearn_halving.search.reporting._results import Results
-from sklearn_halving.search.reporting._summary_data import (
-    N_LEADERS,
-    Advice,
-    Ended,
-    Failures,
-    Gained,
-    Outlook,
-    Searched,
-    Spent,
-    Splits,
-    Summary,
-)
 from sklearn_halving.splits import corrected_variance_of_mean
 from sklearn_halving.splits._stream import split_scores
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AT_END = 0.02
 """A value in the first or last part of a distribution, of this size, is at an end of its range."""
@@ -121,12 +108,12 @@ class Summarizer:
         """Whether a candidate was chosen; it is the first of the leaderboard."""
         return hasattr(self.search, "best_index_")
 
-    def summary(self) -> Summary:
+    def summary(self) -> data.Summary:
         """Return the summary."""
-        leaders = self.leaderboard.dropna(subset=[self.results.metric]).head(N_LEADERS)
+        leaders = self.leaderboard.dropna(subset=[self.results.metric]).head(data.N_LEADERS)
         best = leaders.rename(columns={self.results.metric: "score"})
         best = best.loc[:, best.columns.isin(FIGURES)]
-        return Summary(
+        return data.Summary(
             search=type(self.search).__name__,
             estimator=object_text(self.search.estimator),
             metric=self.results.metric,
@@ -142,78 +129,78 @@ class Summarizer:
             _leaders=leaders,
         )
 
-    def _searched(self) -> Searched:
-        results, resource = self.results, self.results.resource
-        n_fitted = len({outcome.pull.arm for outcome in results.outcomes})
+    def _searched(self) -> data.Searched:
+        results, resource = self.results, self.results.fits.resource
+        n_fitted = len({outcome.pull.arm for outcome in results.fits.outcomes})
         if isinstance(resource, WholeFit):
-            return Searched(results.n_candidates, n_fitted)
-        amounts = {resource.to_amount(outcome.pull.level) for outcome in results.outcomes}
+            return data.Searched(len(results.digests), n_fitted)
+        amounts = {resource.to_amount(outcome.pull.level) for outcome in results.fits.outcomes}
         name, reach = resource.name, (min(amounts), max(amounts))
-        return Searched(results.n_candidates, n_fitted, name, *reach)
+        return data.Searched(len(results.digests), n_fitted, name, *reach)
 
-    def _spent(self) -> Spent:
-        results, outcomes = self.results, self.results.outcomes
+    def _spent(self) -> data.Spent:
+        results, fits = self.results, self.results.fits
         refit_time = getattr(self.search, "refit_time_", None)
         seconds = results.seconds + (refit_time or 0.0)
-        of_grid = None if results.n_grid_fits is None else results.full_fits / results.n_grid_fits
-        return Spent(
-            n_fits=len(outcomes),
-            n_full_fits=sum(outcome.pull.level == results.max_level for outcome in outcomes),
-            n_known_fits=results.n_known,
+        of_grid = None if results.n_grid_fits is None else fits.full_fits / results.n_grid_fits
+        return data.Spent(
+            n_fits=len(fits.outcomes),
+            n_full_fits=sum(outcome.pull.level == fits.max_level for outcome in fits.outcomes),
+            n_known_fits=fits.n_known,
             of_grid_search=of_grid,
             seconds=seconds,
             refit_seconds=refit_time,
             seconds_over_budget=max(0.0, seconds - results.limit),
-            n_abandoned_fits=len(results.abandoned),
+            n_abandoned_fits=len(fits.abandoned),
             seconds_in_no_fit=results.seconds_in_no_fit,
         )
 
-    def _ended(self) -> Ended:
+    def _ended(self) -> data.Ended:
         probability, compared = getattr(self.search, "best_probability_", None), ""
         if probability is not None:
             n_compared = np.isfinite(self.results.cv_results["probability_best"]).sum()
-            compared = f"{n_compared}{' finalists' if self.results.plan.has_rungs else ''}"
+            compared = f"{n_compared}{' finalists' if self.results.fits.plan.has_rungs else ''}"
         lacks_refit = bool(self.search.refit) and not hasattr(self.search, "best_estimator_")
-        return Ended(self.results.ended_by, lacks_refit, probability, compared)
+        return data.Ended(self.results.end.stopped_by, lacks_refit, probability, compared)
 
-    def _outlook(self) -> Outlook:
+    def _outlook(self) -> data.Outlook:
         """Return when the choice was found, and what the last half, or a resume, gained.
 
         It tells what a larger budget might gain, if there is more to try.
         """
         results, board = self.results, self.leaderboard
-        outcomes, plan = results.outcomes, results.plan
+        outcomes, plan = results.fits.outcomes, results.fits.plan
         scored = (o for o in outcomes if np.isfinite(self._score(o)))
-        full = sorted({o.pull.arm for o in scored if o.pull.level == results.max_level})
-        has_more = not results.ended_by or results.ended_by.startswith("time_budget")
+        full = sorted({o.pull.arm for o in scored if o.pull.level == results.fits.max_level})
+        has_more = not results.end.text or results.end.reason == "time_budget"
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
         if not has_more or not self._has_choice or board["candidate"][0] not in full:
-            return Outlook()
+            return data.Outlook()
         if len(full) < ENOUGH_TO_SAY:
             text = f"{counted(len(full), 'candidate')} in full, too few to judge more time"
-            return Outlook(text, len(full))
+            return data.Outlook(text, len(full))
         n_tried, score = full.index(board["candidate"][0]) + 1, board[results.metric]
         text = f"best after {n_tried:,} of {counted(len(full), 'candidate')} in full"
         part, before = "the last half", full[: len(full) // 2]
-        if results.n_known:
-            part, before = "this call", [o.pull.arm for o in outcomes[: results.n_known]]
+        if results.fits.n_known:
+            part, before = "this call", [o.pull.arm for o in outcomes[: results.fits.n_known]]
         early = score[board["candidate"].isin(set(before) & set(full))].max()
         if np.isnan(early):
-            return Outlook(text, len(full), n_tried)
+            return data.Outlook(text, len(full), n_tried)
         gained = max(0.0, score[0] - early)
-        return Outlook(f"{text}; {part} gained {gained:.2g}", len(full), n_tried, gained)
+        return data.Outlook(f"{text}; {part} gained {gained:.2g}", len(full), n_tried, gained)
 
-    def _gained(self) -> Gained:
+    def _gained(self) -> data.Gained:
         """Compare the estimator as it is with the choice, on common splits with full fits."""
         results, own = self.results, self.results.own
         chosen = int(self.leaderboard["candidate"][0])
         if own is None or not self._has_choice:
-            return Gained(results.metric)
+            return data.Gained(results.metric)
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
-        for outcome in results.outcomes:
+        for outcome in results.fits.outcomes:
             if np.isfinite(score := self._score(outcome)):
                 scores.setdefault(outcome.pull.arm, {})[outcome.pull[1:]] = score
-        about = Gained(results.metric, float(self.leaderboard[results.metric][0]))
+        about = data.Gained(results.metric, float(self.leaderboard[results.metric][0]))
         if not scores[own]:
             return about
         if chosen == own:
@@ -221,10 +208,11 @@ class Summarizer:
             return replace(about, yours=about.score, gain=0.0 if is_compared else None)
         level, at_own = max(scores[chosen])[0], max(scores[own])[0]
         common = sorted(key for key in scores[own].keys() & scores[chosen] if key[0] == level)
-        n_least = min(ENOUGH_TO_COMPARE, results.plan.problem.max_repetitions or ENOUGH_TO_COMPARE)
+        n_splits = results.fits.plan.problem.max_repetitions
+        n_least = min(ENOUGH_TO_COMPARE, n_splits or ENOUGH_TO_COMPARE)
         if len(common) < n_least:
-            amount = number_text(results.resource.to_amount(at_own))
-            at = f"{results.resource.name}={amount}" if at_own < level else ""
+            amount = number_text(results.fits.resource.to_amount(at_own))
+            at = f"{results.fits.resource.name}={amount}" if at_own < level else ""
             return replace(about, n_splits=len(common), dropped_at=at)
         yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
         variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
@@ -238,10 +226,8 @@ class Summarizer:
             n_splits=len(common),
         )
 
-    def _splits(self) -> Splits:
+    def _splits(self) -> data.Splits:
         """Return the rank correlation of two splits, if they clearly contradict each other."""
-        import pandas as pd
-
         rows, metric = self.results.rows, self.results.metric
         scores = pd.DataFrame(split_scores(self.results.cv_results, f"test_{metric}"))
         scores = scores[rows.level == rows.level.max()]
@@ -254,32 +240,32 @@ class Summarizer:
                 correlation = both.corr("spearman").iloc[0, 1]
                 if correlation * np.sqrt(len(both) - 1) < -CONTRADICTION:
                     worst = min(worst, float(correlation))
-        return Splits(worst if worst < OPPOSITE else None)
+        return data.Splits(worst if worst < OPPOSITE else None)
 
     def _score(self, outcome: Outcome) -> float:
         scores = outcome.test_scores
         return scores[self.results.metric] if isinstance(scores, dict) else scores
 
-    def _failures(self) -> Failures:
-        kinds = Counter(outcome.kind for outcome in self.results.outcomes)
-        n_failed = len(self.results.outcomes) - kinds.pop("ok", 0)
-        errors = [outcome.error or outcome.score_error for outcome in self.results.outcomes]
+    def _failures(self) -> data.Failures:
+        kinds = Counter(outcome.kind for outcome in self.results.fits.outcomes)
+        n_failed = len(self.results.fits.outcomes) - kinds.pop("ok", 0)
+        errors = [outcome.error or outcome.score_error for outcome in self.results.fits.outcomes]
         texts = (without_addresses(raised(error)) for error in errors if error is not None)
         causes = dict.fromkeys(" ".join(text.split()) for text in texts)
         named = [re.sub(r"^[\w.]*\.(?=\w+:)", "", cause) for cause in causes]  # without its module
-        return Failures(n_failed, dict(kinds), named)
+        return data.Failures(n_failed, dict(kinds), named)
 
-    def _advice(self) -> Advice:
+    def _advice(self) -> data.Advice:
         """Return which ranges may be too short, if the choice beat all others that reached it."""
         board, metric = self.leaderboard, self.results.metric
         if not self._has_choice or board["candidate"][0] == self.results.own:
-            return Advice([])
+            return data.Advice([])
         rivals = board[1:]
         if "n_resources" in board:
             rivals = rivals[rivals["n_resources"] == board["n_resources"][0]]
         if not board[metric][0] > rivals[metric].max():
-            return Advice([])
-        return Advice(list(edges(board["params"][0], self.results.distributions)))
+            return data.Advice([])
+        return data.Advice(list(edges(board["params"][0], self.results.distributions)))
 
 
 def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:

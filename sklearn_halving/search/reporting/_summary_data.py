@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, field, fields, is_dataclass
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from sklearn_halving._formatting import (
     aligned,
@@ -20,9 +21,6 @@ from sklearn_halving._formatting import (
     seconds_text,
     shortened,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTH, INDENT = 88, 13
 """Length of a line, and of the column with the subjects."""
@@ -153,7 +151,7 @@ class Ended:
     compared: str
 
     def __str__(self) -> str:
-        text = f"stopped: {self.stopped_by}" if self.stopped_by else "as planned"
+        text = f"stopped: {self.stopped_by}" if self.stopped_by else "complete"
         text += "; nothing was refitted" if self.lacks_refit else ""
         if self.probability is not None and 0.005 <= self.probability < 0.995:  # never 0 or 1
             text += f"; the best of {self.compared} with probability {self.probability:.2f}"

@@ -7,6 +7,7 @@ MLflow gets one run for a search and some for its best candidates, none for a fi
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class CallbackTree:
     _plan: SearchPlan = field(init=False)
     _resource: Resource = field(init=False)
     _open: dict[tuple[int, ...], CallbackContext] = field(default_factory=dict)
+    _n_landed: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     @classmethod
     def begin(
@@ -91,7 +93,7 @@ class CallbackTree:
         """
         plan, key = self._plan, tuple[int, ...]()
         if plan.has_rungs:
-            key = index, number = plan.of_policy.position(pull)
+            key = index, number = plan.position(pull)
         if key not in self._open:
             n_fits = plan.fits_of(plan.brackets[index].rounds[number])
             name = f"rung n_resources={self._resource.to_amount(pull.level)}"
@@ -101,17 +103,24 @@ class CallbackTree:
         )
         return lone
 
-    def replay_pull(self, pull: Pull) -> bool:
-        """Begin and end a pull from a checkpoint; return whether to stop."""
-        context = self.context_of(pull)
-        context.call_on_fit_task_begin(estimator=self.search)
-        return bool(context.call_on_fit_task_end(estimator=self.search))
+    def land(self, pull: Pull, *, is_known: bool) -> bool:
+        """Count a pull that returned; return whether a callback requests a stop.
 
-    def end_rung(self, key: tuple[int, int]) -> bool:
-        """Close a rung; return whether a callback requests a stop."""
+        A rung ends with the last of its planned fits, or with the search if some are not made.
+        """
         if not self.is_watched:
             return False
-        return bool(self._open.pop(key).call_on_fit_task_end(estimator=self.search))
+        stops, plan = False, self._plan
+        if is_known:  # nobody has begun it
+            context = self.context_of(pull)
+            context.call_on_fit_task_begin(estimator=self.search)
+            stops = bool(context.call_on_fit_task_end(estimator=self.search))
+        if plan.has_rungs:
+            key = index, number = plan.position(pull)
+            self._n_landed[key] += 1
+            if self._n_landed[key] == plan.fits_of(plan.brackets[index].rounds[number]):
+                stops |= bool(self._open.pop(key).call_on_fit_task_end(estimator=self.search))
+        return stops
 
     def end_search(self) -> None:
         """Close the tasks that are open: rungs, if the search stopped in them, and the search."""

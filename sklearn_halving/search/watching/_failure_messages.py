@@ -6,7 +6,7 @@ What score a failed fit gets is decided in `execution/_evaluation`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -16,8 +16,7 @@ from sklearn_halving._formatting import counted, object_text, raised, seconds_te
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.policies._protocol import Policy
-from sklearn_halving.search._run_state import RESUME
+from sklearn_halving.search._run_state import RESUME, Run
 
 FEW_FULL_FITS = 3
 """Warn if the budget cannot fit this many candidates in full."""
@@ -64,26 +63,24 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
         warn_user(hint)
 
 
-def report_broken_splits(
-    task: EvaluationTask, outcomes: Sequence[Outcome], reward: Callable[[Outcome], float]
-) -> None:
+def report_broken_splits(run: Run) -> None:
     """Warn of splits on which no candidate has a score, if one of them has it elsewhere."""
-    by_split: dict[int, list[Outcome]] = defaultdict(list)
-    scored = [outcome.pull for outcome in outcomes if not np.isnan(reward(outcome))]
-    for outcome in outcomes:
-        by_split[outcome.pull.repetition].append(outcome)
+    task, telling = run.task, {split for _, split in run.telling}
+    of_broken: dict[int, list[Outcome]] = defaultdict(list)
+    for outcome in run.outcomes:
+        if outcome.pull.repetition not in telling:
+            of_broken[outcome.pull.repetition].append(outcome)
+    working = {o.pull.arm for o in run.outcomes if not np.isnan(run.reward(o))}
     broken = {
         task.splits.number(repetition): _error_of(own[0])
-        for repetition, own in by_split.items()
-        if np.isnan([reward(outcome) for outcome in own]).all()
-        and len(arms := {outcome.pull.arm for outcome in own}) > 1
-        and arms & {pull.arm for pull in scored}
+        for repetition, own in of_broken.items()
+        if len(arms := {outcome.pull.arm for outcome in own}) > 1 and arms & working
     }
     if broken:
         numbers, error = sorted(broken), broken[min(broken)]
         what = f"Splits {', '.join(map(str, numbers))}" if numbers[1:] else f"Split {numbers[0]}"
         why = raised(error) if error else "the score is NaN"
-        levels = {o.pull.level for o in outcomes} - {pull.level for pull in scored}
+        levels = {o.pull.level for o in run.outcomes} - {level for level, _ in run.telling}
         blind = " or ".join(str(task.resource.to_amount(k)) for k in sorted(levels))
         if levels:  # of rungs that are played on few splits
             blind = f" With {task.resource.name}={blind}, there are none: the first ones went on."
@@ -175,19 +172,6 @@ def report_non_finite(cv_results: CvResults) -> None:
                     f"One or more of the {key.split('_')[1]} scores are non-finite: {n_bad} of "
                     f"{len(means)} in {key!r}."
                 )
-
-
-def no_score_message(*, has_rungs: bool) -> str:
-    """Return why no candidate can be chosen."""
-    where = ""
-    if has_rungs:
-        where = " with the largest resource; policies.Hyperband(select='all_rungs') uses others"
-    return f"No candidate can be chosen, because none has a score{where}."
-
-
-def no_fit_message(policy: Policy) -> str:
-    """Return why a search ended before its first fit."""
-    return f"{policy!r} ended before the first fit. Use another policy."
 
 
 def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool) -> str:

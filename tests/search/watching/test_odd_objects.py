@@ -18,10 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from doubles import Known as Slow
 from search.common import Constant, Known, data, parametrize_searches, small
 from sklearn_halving import AdaptiveSearchCV, VarianceHalvingSearchCV
-from sklearn_halving.search.watching._progress import Progress
 
 VALUES = {"value": [0.1, 0.2, 0.4, 0.6, 0.7]}
 STEERING = "\x1b[31mred\x07\x9b2J"
@@ -210,23 +208,3 @@ def test_ctrl_c_before_a_score_promises_no_choice(search_class):
     with pytest.raises(NotFittedError, match="Ctrl-C was pressed before a candidate had a score"):
         search.predict(data()[0])
     assert "chosen" not in str(search.summary())
-
-
-# ------------------------------------------------------------------------------------ time left
-
-
-def test_less_than_a_second_is_not_said_to_be_left(capsys, monkeypatch):
-    estimates = []
-    report = Progress.report
-
-    def remembered(self):
-        estimates.append(report(self).seconds_left)
-        return report(self)
-
-    monkeypatch.setattr(Progress, "report", remembered)
-    space = {"quality": [0.1, 0.2, 0.3, 0.4, 0.5]}
-    search = AdaptiveSearchCV(Slow(seconds=0.2), space, cv=3, n_fits=10, refit=False, verbose=1)
-    search.fit(*data())
-    said = re.findall(r"about ([\d.]+) s left", capsys.readouterr().out)
-    assert 0 < len(said) < len([each for each in estimates if each]), "some were below a second"
-    assert all(float(seconds) >= 1 for seconds in said)

@@ -283,6 +283,22 @@ def test_signals_are_left_alone_in_another_thread_and_where_somebody_handles_the
         assert (outer.is_requested, inner.is_requested) == (True, False)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_other_signals_than_those_that_end_a_process_are_left_alone():
+    def handle(*_):
+        pass
+
+    former = [signal.signal(number, handle) for number in (signal.SIGUSR1, signal.SIGTERM)]
+    try:
+        with Interrupt():
+            assert signal.getsignal(signal.SIGUSR1) is handle
+            assert signal.getsignal(signal.SIGTERM) is not handle
+        assert signal.getsignal(signal.SIGTERM) is handle
+    finally:
+        for number, old in zip((signal.SIGUSR1, signal.SIGTERM), former, strict=True):
+            signal.signal(number, old)
+
+
 # ------------------------------------------------------------------------------ exceptions
 
 
