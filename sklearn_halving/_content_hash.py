@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copyreg
-import math
+import gc
 import random
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from dis import get_instructions
+from functools import partial
 from hashlib import blake2b
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, NamedTuple
@@ -35,32 +37,37 @@ KEPT_BY_CLONE = frozenset({"_sklearn_output_config", "_metadata_request"})
 MAX_SHORT = 60
 """Longer texts are compared and shown as digests."""
 PLAIN = {type(None), str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset}
-PLAIN_BASES = (str, bytes, int, float, complex, list, tuple, Mapping, Set, np.ndarray)
-FUNCTIONS: tuple[type, ...] = (types.FunctionType, types.MethodType, types.CodeType)
-FUNCTIONS += (staticmethod, classmethod, property)
+HOLDERS: tuple[type, ...] = (types.MethodType, staticmethod, classmethod, property)
+HELD = ("__func__", "__self__", "fget", "fset", "fdel", "func")
+"""The attributes by which they, and what joblib caches, hold functions. Folders do not count."""
 CACHES: tuple[type, ...] = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
+OWN = "your own "
+"""At the start of the names of parts of own code."""
+SLOT = types.MemberDescriptorType
 GENERATOR = "_random_state"
 """Attribute of a distribution of SciPy. It is ignored: a search draws with its own generator."""
 
 
-class _Own(NamedTuple):
-    """A function or a class of the user's own, its digest, its parts, and what these use."""
+class _Seen(NamedTuple):
+    """A digest, and the parts of own code by names, as digests or short texts."""
 
-    thing: object
     digest: str
     parts: dict[str, str]
+
+
+class _Own(NamedTuple):
+    """A function, class or module of the user's own, or a tuple of values, and what it uses."""
+
+    thing: object
+    seen: _Seen
     used: list[object]
 
 
 _running: dict[int, _Own] = {}
-"""By id: the own code that a running search has read."""
-_hashed: list[tuple[tuple[object, ...], bool, str]] = []
-"""The values with own code whose digests it has asked for."""
+"""By id: what a running search has read."""
 _n_running = 0
-_at_first: dict[str, str] = {}
-"""Digests of own code, and those that they had before the code itself has changed them."""
-_first_parts: dict[str, dict[str, str]] = {}
-"""The parts of own code as they were first, by its digest."""
+_at_first: dict[str, _Seen] = {}
+"""By its digest: what was seen before own code has changed it."""
 
 
 @contextmanager
@@ -76,17 +83,13 @@ def code_as_first_seen() -> Iterator[None]:
     finally:
         _n_running -= 1
         if not _n_running:
-            former, values = list(_running.values()), list(_hashed)
+            former = list(_running.values())  # another thread may begin a search meanwhile
             _running.clear()
-            _hashed.clear()
             for own in former:
-                _at_first.setdefault(_read(own.thing).digest, own.digest)
-            for hashed, is_kept, digest in values:
-                now = content_hash(*hashed, with_code=True, is_kept=is_kept)
-                _at_first.setdefault(now, digest)
+                _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
 
 
-def content_hash(*values: object, with_code: bool = False, is_kept: bool = False) -> str:
+def content_hash(*values: object, with_code: bool = False) -> str:
     """Return a digest of values, which may contain data, estimators, functions, distributions.
 
     The digest depends only on the content. It does not depend on memory addresses, on the order
@@ -100,34 +103,32 @@ def content_hash(*values: object, with_code: bool = False, is_kept: bool = False
     with_code : bool, default=False
         Whether the user's own functions also count with what they read from their module, and
         own classes with all that is written in them and in their own base classes.
-    is_kept : bool, default=False
-        Whether an estimator counts with all of its state, because it is not cloned.
     """
-    queue: list[object] | None = [] if with_code else None
-    hasher = _Hasher(queue=queue, is_kept=is_kept)
+    if with_code:
+        return hash_and_code(*values)[0]
+    hasher = _Hasher()
     for value in values:
         hasher.add(value)
-    if not queue:
-        return hasher.digest()
-    hasher.add_unordered("code", {own.digest for own in _own_code(queue)})
-    digest = _first(hasher.digest())
-    if _n_running:
-        _hashed.append((values, is_kept, digest))
-    return digest
+    return str(hasher.hash.hexdigest())
 
 
-def code_parts(*values: object) -> dict[str, str]:
-    """Return the parts of own code that values use by their names, as digests or short texts."""
-    queue: list[object] = []
-    _Hasher(queue=queue, is_kept=True).add(values)
-    found: dict[str, set[str]] = {}
-    for own in _own_code(queue):
-        for name, text in own.parts.items():
-            found.setdefault(name, set()).add(text)
-    # A property and its setter have the same name.
-    return {
-        n: texts.pop() if len(texts) == 1 else content_hash(texts) for n, texts in found.items()
-    }
+def hash_and_code(*values: object) -> tuple[str, dict[str, str]]:
+    """Return a digest of values and of the own code that they use, and this code by its names.
+
+    It is described by digests, or short texts.
+    """
+    queue: list[object] = [values]
+    found: dict[int, _Own] = {}
+    parts: dict[str, set[str]] = {}
+    while queue:
+        thing = queue.pop()
+        if id(thing) not in found:
+            own = found[id(thing)] = _read(thing)
+            queue += own.used
+            for name, text in own.seen.parts.items():
+                parts.setdefault(OWN + name, set()).add(text)
+    digest = content_hash({own.seen.digest for own in found.values()})
+    return digest, {name: ", ".join(sorted(texts)) for name, texts in parts.items()}
 
 
 def short_text(value: object) -> str:
@@ -162,6 +163,7 @@ def plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@dataclass
 class _Hasher:
     """Traverses a value recursively and updates a digest.
 
@@ -175,53 +177,44 @@ class _Hasher:
         Whether estimators are not cloned.
     """
 
-    def __init__(
-        self,
-        parents: tuple[int, ...] = (),
-        queue: list[object] | None = None,
-        *,
-        is_kept: bool = False,
-    ):
-        self._hash = blake2b(digest_size=DIGEST_BYTES)
-        self._parents = parents
-        self._queue = queue
-        self._is_kept = is_kept
-
-    def digest(self) -> str:
-        return self._hash.hexdigest()
+    parents: tuple[int, ...] = ()
+    queue: list[object] | None = None
+    is_kept: bool = False
+    hash: Any = field(default_factory=partial(blake2b, digest_size=DIGEST_BYTES))
 
     def add(self, value: object) -> None:
         """Update the digest with a value."""
         if value is None or isinstance(value, str | bytes | bool | int | float | complex):
             self._tag(type(value).__name__, _plain_bytes(value))
             self._add_own_part(value)
-        elif id(value) in self._parents:
-            self._tag("inside itself", str(self._parents.index(id(value))).encode())
+        elif id(value) in self.parents:
+            self._tag("inside itself", str(self.parents.index(id(value))).encode())
         else:
-            parents, is_kept = self._parents, self._is_kept
-            self._parents += (id(value),)
+            parents, is_kept = self.parents, self.is_kept
+            self.parents += (id(value),)
             # As in `clone`, which copies the rest with all of its state.
             is_list = isinstance(value, list | tuple | set | frozenset)
-            self._is_kept = is_kept or not (is_list or is_cloned(value))
+            self.is_kept = is_kept or not (is_list or is_cloned(value))
             self._add_compound(value)
             self._add_own_part(value)
-            self._parents, self._is_kept = parents, is_kept
+            self.parents, self.is_kept = parents, is_kept
 
     def _tag(self, kind: str, content: bytes = b"") -> None:
-        self._hash.update(b"%s:%d:" % (kind.encode(), len(content)))
-        self._hash.update(content)
+        self.hash.update(b"%s:%d:" % (kind.encode(), len(content)))
+        self.hash.update(content)
 
     def _add_own_part(self, value: object) -> None:
-        """Add what an own subclass of a plain type has besides its value."""
+        """Add the attributes of an own object, also those that pickle does not see."""
         kind = type(value)
-        if kind not in PLAIN and isinstance(value, PLAIN_BASES) and self._find(kind):
+        if kind not in PLAIN and self._find(kind) and not isinstance(value, type | Parameterized):
             self.add(getattr(value, "__dict__", None))
 
     def _add_compound(self, value: Any) -> None:
         if isinstance(value, list | tuple):
             self._add_sequence(value)
         elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - much faster
-            self.add_unordered("dict", map(self.digest_of, value.items()))
+            items = (item for item in value.items() if item[0] != "__doc__")
+            self.add_unordered("dict", map(self.digest_of, items))
             self.add(getattr(value, "default_factory", None))
         elif isinstance(value, set | frozenset):
             self.add_unordered("set", map(self.digest_of, value))
@@ -234,11 +227,10 @@ class _Hasher:
             rows = value.tocsr()
             self._tag("sparse", str((value.format, value.shape)).encode())
             self._add_all([rows.data, rows.indices, rows.indptr])
-        elif _is_of("pandas", "DataFrame", value):
-            self._add_frame(value)
-        elif _is_of("pandas", "Series", value) or _is_of("pandas", "Index", value):
-            self._tag(type(value).__name__, str((value.dtype, value.name)).encode())
-            self._add_all([value.dtype, np.asarray(value)])
+        elif _is_frame(value):
+            self._tag("frame", str(value.shape).encode())
+            columns = (value.iloc[:, place] for place in range(value.shape[1]))
+            self._add_all([value.columns, value.index, value.attrs, *columns])
         else:
             self._add_object(value)
 
@@ -254,9 +246,9 @@ class _Hasher:
             self._tag("item", digest.encode())
 
     def digest_of(self, value: object) -> str:
-        hasher = _Hasher(self._parents, self._queue, is_kept=self._is_kept)
+        hasher = _Hasher(self.parents, self.queue, self.is_kept)
         hasher.add(value)
-        return hasher.digest()
+        return str(hasher.hash.hexdigest())
 
     def _add_sequence(self, values: Sequence[Any]) -> None:
         self._tag(type(values).__name__, str(len(values)).encode())
@@ -279,26 +271,22 @@ class _Hasher:
         if array.dtype.names:  # the padding between the fields is not initialized
             self._add_all([array[name] for name in array.dtype.names])
             return
-        if array.ndim == 0:
-            array = array.reshape(1)
+        array = np.atleast_1d(array)
         step = max(1, BLOCK_ROWS * len(array) // max(1, array.size))
         for first in range(0, len(array), step):  # non-contiguous arrays are copied in blocks
-            self._hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
-
-    def _add_frame(self, frame: Any) -> None:
-        self._tag("frame", str(frame.shape).encode())
-        self._add_all([frame.columns, frame.index])
-        for place in range(frame.shape[1]):
-            self.add(frame.iloc[:, place])
+            self.hash.update(np.ascontiguousarray(array[first : first + step]).tobytes())
 
     def _add_object(self, value: Any) -> None:
         self._tag(_full_name(type(value)))
-        self._find(type(value))
         if isinstance(value, type | types.ModuleType):
             self._tag("name", _full_name(value).encode())
             self._find(value)
-        elif isinstance(value, FUNCTIONS):
+        elif isinstance(value, types.FunctionType):
             self._add_function(value)
+        elif isinstance(value, types.CodeType):
+            self._add_code(value)
+        elif isinstance(value, HOLDERS) or type(value).__module__ == "joblib.memory":
+            self._add_all(getattr(value, name, None) for name in HELD)
         elif isinstance(value, Parameterized):
             self._add_estimator(value)
         elif value is np.random.mtrand._rand or value is random._inst:
@@ -315,12 +303,15 @@ class _Hasher:
             self.add(_state_of(value))
             if "__wrapped__" in getattr(value, "__dict__", ()):  # as by `functools.lru_cache`
                 self.add(value.__wrapped__)
+            if isinstance(value, np.ufunc):  # as by `np.frompyfunc`
+                referents = gc.get_referents(value)
+                self._add_all(each for each in referents if isinstance(each, types.FunctionType))
 
     def _find(self, thing: type | types.FunctionType | types.ModuleType) -> bool:
         """Read own code later. Return whether it is own code that counts."""
-        is_found = self._queue is not None and is_own(thing)
-        if self._queue is not None and is_found:
-            self._queue.append(thing)
+        is_found = self.queue is not None and is_own(thing)
+        if self.queue is not None and is_found:
+            self.queue.append(thing)
         return is_found
 
     def _add_estimator(self, value: Any) -> None:
@@ -328,32 +319,16 @@ class _Hasher:
         of_package = OF_NO_MATTER_IN.get(type(value).__module__.partition(".")[0], frozenset())
         ignored = {"_sklearn_version", *(known.keys() & (OF_NO_MATTER | of_package))}
         self.add([item for item in known.items() if item[0] not in ignored])
-        if not self._is_kept:
+        if not self.is_kept:
             kept = vars(value).keys() & KEPT_BY_CLONE
             self._add_all((name, vars(value)[name]) for name in sorted(kept))
             return
-        for part in _as_list(_state_of(value)):
-            is_dict = isinstance(part, dict)
-            self.add({n: v for n, v in part.items() if n not in ignored} if is_dict else part)
+        self._add_all(_state_of(value, ignored))
 
-    def _add_function(self, value: Any) -> None:
-        """Add a function, or what holds one or is a part of one."""
-        if isinstance(value, types.CodeType):
-            self._add_code(value)
-        elif isinstance(value, property):
-            self._add_all([value.fget, value.fset, value.fdel])
-        elif isinstance(value, types.MethodType):
-            self._add_all([value.__func__, value.__self__])
-        elif isinstance(value, staticmethod | classmethod):
-            self.add(value.__func__)
-        else:
-            self._add_plain_function(value)
-
-    def _add_plain_function(self, function: types.FunctionType) -> None:
+    def _add_function(self, function: types.FunctionType) -> None:
         self._tag("name", _full_name(function).encode())
-        cells = [_content_of(cell) for cell in function.__closure__ or ()]
-        notes = {n: v for n, v in vars(function).items() if not any(v is cell for cell in cells)}
-        self._add_all([cells, notes, function.__defaults__, function.__kwdefaults__])
+        cells = gc.get_referents(*(function.__closure__ or ()))  # also of a name not bound yet
+        self._add_all([cells, vars(function), function.__defaults__, function.__kwdefaults__])
         if not is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
             self.add(function.__code__)
             self._find(function)
@@ -376,47 +351,35 @@ def is_cloned(value: object) -> bool:
     return clone is None or clone.__module__ == "sklearn.base"
 
 
-def _first(digest: str) -> str:
-    """Return the digest that what has this one now had when a search first read it."""
-    return _at_first.setdefault(digest, digest) if _n_running else _at_first.get(digest, digest)
-
-
-def _own_code(queue: list[object]) -> list[_Own]:
-    """Return own functions and classes, and all own ones that they use."""
-    found: dict[int, _Own] = {}
-    while queue:
-        thing = queue.pop()
-        if id(thing) not in found:
-            found[id(thing)] = _read(thing)
-            queue += found[id(thing)].used
-    return list(found.values())
-
-
 def _read(thing: object) -> _Own:
-    """Return what an own function reads from its module, or what is written in an own class."""
-    if id(thing) in _running:
-        return _running[id(thing)]
-    used: list[object] = []
-    digests: set[str] = set()
-    parts: dict[str, str] = {}
-    for name, value in list(contents(thing)):  # Python adds to a class while it is read
-        try:
-            part = _Hasher(queue=used, is_kept=True).digest_of((name, value))
-            digests.add(part)
-            parts[name] = short_text(value) or part
-        except RecursionError:  # nested very deeply
-            digests.add(name)
-    whole = _Hasher()
-    whole.add(digests)
-    digest = _first(whole.digest())
-    own = _Own(thing, digest, _first_parts.setdefault(digest, parts), used)
-    if _n_running:
-        _running[id(thing)] = own
+    """Return what is in own code, or in values, as it was first seen."""
+    own = _running.get(id(thing))
+    if own is None:
+        own = _read_now(thing)
+        own = own._replace(seen=_at_first.setdefault(own.seen.digest, own.seen))
+        if _n_running and (own.used or not isinstance(thing, tuple)):
+            _running[id(thing)] = own
     return own
 
 
-def _state_of(value: object) -> object:
-    """Return what pickle stores of an object itself; None if it cannot be pickled.
+def _read_now(thing: object) -> _Own:
+    used: list[object] = []
+    digests: set[str] = set()
+    parts: dict[str, str] = {}
+    if isinstance(thing, tuple):
+        return _Own(thing, _Seen(_Hasher(queue=used).digest_of(thing), {}), used)
+    for name, value in list(contents(thing)):  # Python adds to a class while it is read
+        try:
+            digest = _Hasher(queue=used, is_kept=True).digest_of((name, value))
+            parts[name] = short_text(value) or digest
+        except RecursionError:  # nested very deeply
+            digest = name
+        digests.add(digest)
+    return _Own(thing, _Seen(content_hash(digests), parts), used)
+
+
+def _state_of(value: object, ignored: Set[str] = frozenset()) -> Any:
+    """Return what pickle stores of an object itself; what it has if it cannot be pickled.
 
     Pickle omits locks, clocks and shared objects: a logger, for example, is stored as its name.
     """
@@ -424,36 +387,28 @@ def _state_of(value: object) -> object:
     try:
         parts: Any = value.__reduce_ex__(2) if registered is None else registered(value)
     except Exception:  # noqa: BLE001 - the class may raise anything
-        slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
-        found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        return found | getattr(value, "__dict__", {})
+        names = {
+            n for kind in type(value).__mro__ for n, v in vars(kind).items() if type(v) is SLOT
+        }
+        slots = {name: getattr(value, name) for name in names if hasattr(value, name)}
+        parts = None, slots | getattr(value, "__dict__", {})
     if isinstance(parts, str):
         return parts
+    ignored = {GENERATOR, *ignored}
+    state = [list(part) if isinstance(part, Iterator) else part for part in parts[1:]]
     return [
-        {name: item for name, item in part.items() if name not in (GENERATOR, "__doc__")}
-        if isinstance(part, dict)
-        else list(part)
-        if isinstance(part, Iterator)
-        else part
-        for part in parts[1:]  # the first is the function that would make the object
+        {n: v for n, v in part.items() if n not in ignored} if isinstance(part, dict) else part
+        for part in state
     ]
 
 
-def _slots(kind: type) -> list[str]:
-    return [n for n, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
-
-
-def _is_of(module: str, name: str, value: object) -> bool:
-    """Return whether a value is an instance of a class, without importing its module."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(value, getattr(loaded, name))
+def _is_frame(value: object) -> bool:
+    return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))
 
 
 def _plain_bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
-    if isinstance(value, float) and math.isnan(value):
-        return b"nan"
     text = value if isinstance(value, str) else repr(value)
     return text.encode("utf-8", "surrogatepass")
 
@@ -467,14 +422,3 @@ def _full_name(thing: type | types.FunctionType | types.ModuleType) -> str:
         return thing.__name__
     module = "__main__" if thing.__module__ == "__mp_main__" else thing.__module__
     return f"{module}.{thing.__qualname__}"
-
-
-def _content_of(cell: types.CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the name is not bound yet
-        return None
-
-
-def _as_list(state: object) -> list[Any]:
-    return state if isinstance(state, list) else [state]

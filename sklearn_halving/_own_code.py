@@ -40,24 +40,17 @@ def is_installed(file: str) -> bool:
 
 
 def contents(thing: Any) -> Iterator[tuple[str, object]]:
-    """Yield what own code consists of, by its names."""
+    """Yield what own code consists of, by its names: also that of own base classes."""
     if isinstance(thing, types.FunctionType):
         yield from _globals_read(thing)
     elif isinstance(thing, types.ModuleType):
         own = [n for n, v in vars(thing).items() if not isinstance(v, types.ModuleType)]
         yield from ((f"{thing.__name__}.{n}", vars(thing)[n]) for n in own if n[:2] != "__")
     else:
-        yield from _attributes(thing)
-
-
-def _attributes(kind: Any) -> Iterator[tuple[str, object]]:
-    """Yield the attributes of a class and of its own base classes."""
-    for base in kind.__mro__:
-        if is_own(base):
+        for base in filter(is_own, thing.__mro__):
             yield base.__qualname__, base.__bases__
-            for name, value in vars(base).items():
-                if name not in OF_PYTHON:
-                    yield f"{base.__qualname__}.{name}", value
+            own = vars(base).keys() - OF_PYTHON
+            yield from ((f"{base.__qualname__}.{name}", vars(base)[name]) for name in own)
 
 
 def _globals_read(function: types.FunctionType) -> Iterator[tuple[str, object]]:

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from scripts import ROOT
 from search.common import data, numbered
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving._content_hash import code_as_first_seen, code_parts, content_hash
+from sklearn_halving._content_hash import code_as_first_seen, content_hash, hash_and_code
 
 X, Y = numbered(60)
 SCORER = """
@@ -152,7 +152,8 @@ def variants():
     yield from (X.sum, X.max, np.ma.masked_array([1, 2], [0, 1]), np.ma.masked_array([1, 2]))
     yield from (logging.getLogger("one"), logging.getLogger("two"), frozen(60), frozen(40))
     yield from (categories(NAMES), categories([NAMES[0], NAMES[2], NAMES[1], *NAMES[3:]]))
-    yield from (score_above(1), score_above(2), Memory("one", verbose=0), Memory("two", verbose=0))
+    yield from (score_above(1), score_above(2), Memory("one", verbose=0))
+    yield from (Memory("one", verbose=0).cache(score_above(limit)) for limit in (1, 2))
     yield from (scorer_of(SCORER), OnGpu([1.0]), OnGpu([2.0]))
     changes = [
         ("cost=10.0", "cost=5.0"),
@@ -195,9 +196,8 @@ def equals():
         record["a"], record["b"] = 1, [1.0, 2.0, 3.0]
     yield tuple(records)
     yield users_own("plain"), users_own("plain", (", 0, 1", ", 0, 2"))
-    caches = [Memory("cache", verbose=0) for _ in range(2)]
-    caches[1].timestamp += 1
-    yield tuple(caches)
+    yield Memory("one", verbose=0), Memory("two", verbose=0)
+    yield tuple(Memory(name, verbose=0).cache(score_above(1)) for name in ("one", "two"))
     yield OnGpu([1.0]), OnGpu([1.0])
 
 
@@ -306,9 +306,9 @@ def own_estimator(before="", after=""):
 def test_a_change_of_own_code_is_seen_and_named(before, after, name):
     first, changed = own_estimator(), own_estimator(before, after)
     assert content_hash(changed, with_code=True) != content_hash(first, with_code=True)
-    parts, others = code_parts(first), code_parts(changed)
+    parts, others = (hash_and_code(each)[1] for each in (first, changed))
     differing = {each for each in parts | others if parts.get(each) != others.get(each)}
-    assert name in differing if name else differing
+    assert f"your own {name}" in differing if name else differing
 
 
 @pytest.mark.parametrize(("before", "after"), [("", ""), *UNCHANGED])

@@ -43,7 +43,7 @@ from sklearn_halving.spaces import space_for
 BUDGETS, FOLDS, REFIT = (3, 10, 30, 100, 300), 5, 1.25
 MOST = 10_000
 """The most candidates that a search may create."""
-FIRST_SEED, REPEATED = 200, range(100, 110)
+FIRST_SEED, REPEATED = 400, range(100, 110)
 """The first seed of the report, and the seeds of repeated tasks."""
 LEAST_SIGNAL = 0.03
 LARGEST = {0.5: 30, 0.06: 100}

@@ -170,7 +170,7 @@ def found_params(stored: Values, values: dict[str, dict[str, object]]) -> Params
     params: Params = {}
     for name, value in stored.items():
         listed = values.get(name, {})
-        digest = value["digest"] if isinstance(value, dict) else value_digest(value)
+        digest = str(value.get("digest")) if isinstance(value, dict) else value_digest(value)
         if isinstance(value, dict) and digest not in listed:
             return None
         params[name] = listed.get(digest, value)

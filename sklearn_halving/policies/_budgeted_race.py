@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from sklearn_halving._checks import Count, NotNegative
-from sklearn_halving.policies._arrays import FloatArray, IntArray, Seed
+from sklearn_halving.policies._arrays import FloatArray, Seed
 from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._protocol import ALL_TRIED
 from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, ScoresAtLevel
@@ -443,7 +443,7 @@ class RaceGame:
             return []
         n_arms, n_wanted, _ = self._goals()
         n_left = self.costs.room(self.in_flight, self._to_refit()) / price
-        can_win = n_wanted - self._n_asked()[order] <= max(n_left, 0)
+        can_win = n_wanted - standings.n_asked(self.in_flight)[order] <= max(n_left, 0)
         best = standings.arms[order[can_win][:n_arms]].tolist()
         return [pull for arm in best for pull in self._lacking(arm, n_wanted)]
 
@@ -564,16 +564,10 @@ class RaceGame:
         standings = self.standings
         if len(standings.arms) < 2:
             return None
-        arm = standings.next_to_confirm(min(most, self.n_splits), self._n_asked())
+        arm = standings.next_to_confirm(min(most, self.n_splits), self.in_flight)
         split = None if arm == NO_ARM else self._next_split(arm)
         pull = None if split is None else Pull(arm, self.top, split)
         return pull if pull is not None and self._can_end(pull) else None
-
-    def _n_asked(self) -> IntArray:
-        """Return the number of splits of each arm of the standings, with those in flight."""
-        n_open = Counter(pull.arm for pull in self.in_flight if pull.level == self.top)
-        in_flight = [n_open[arm] for arm in self.standings.arms.tolist()]
-        return self.standings.n_splits + np.array(in_flight, dtype=np.int64)
 
     def _next_split(self, arm: int) -> int | None:
         """Return the first split on which an arm was not pulled; None if there is none."""

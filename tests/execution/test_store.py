@@ -78,15 +78,14 @@ def test_every_outcome_comes_back_as_it_was(tmp_path_factory, test, train, error
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_searches_are_apart_and_the_seed_is_that_of_the_latest(tmp_path):
+def test_searches_are_apart(tmp_path):
     path = written(tmp_path / "j", *map(outcome, range(3)))
     other = RECORD._replace(seed=6)
     written(path, outcome(1, 0.7), record=other)
     assert len(reread(path)) == 3
     assert [each.test_scores for each in reread(path, other).values()] == [0.7]
     with FitStore(path) as store:
-        assert store.seed(RECORD.fields) == 6
-        assert store.seed({"X": "other"}) is None
+        assert store.searches() == [RECORD, other]
 
 
 def test_a_fit_that_was_made_again_keeps_its_place(tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._types import NO_ARM
+from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.policies.noise._additive_model import WILD, fit_table
 from sklearn_halving.policies.noise._noise_estimates import LARGEST
 
@@ -117,13 +119,18 @@ class Standings:
         """Number of splits on which the noise of a mean is as small as the spread of the arms."""
         return max(1.0, min(self.noise / (self.spread or 1.0), self.n_all))
 
-    def next_to_confirm(self, most: int, n_asked: IntArray) -> int:
+    def n_asked(self, in_flight: Iterable[Pull]) -> IntArray:
+        """Return the number of splits of each arm, with those in flight."""
+        n_open = Counter(pull.arm for pull in in_flight)
+        return self.n_splits + np.array([n_open[arm] for arm in self.arms.tolist()], np.int64)
+
+    def next_to_confirm(self, most: int, in_flight: Iterable[Pull]) -> int:
         """Return the arm that is pulled on a further split; ``NO_ARM`` if none is in doubt.
 
         It is the closest rival of the arm with the largest mean, or this arm if it has no more
-        splits than that, or too few to be the leader. ``n_asked`` are the splits of each arm,
-        with those in flight.
+        splits than that, or too few to be the leader.
         """
+        n_asked = self.n_asked(in_flight)
         first = int(self.mean.argmax())
         gap = self.mean - self.mean[first]
         better = ndtr(gap / np.sqrt(self.variance + self.variance[first] + 1e-300))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
+from platform import python_version
 from typing import Any
 
 from sklearn import get_config
@@ -15,9 +17,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_halving._content_hash import (
     OF_NO_MATTER,
+    OWN,
     code_as_first_seen,
-    code_parts,
     content_hash,
+    hash_and_code,
     is_cloned,
     short_text,
 )
@@ -36,23 +39,24 @@ CONFIGURATION = (
 )
 """Settings of scikit-learn that may change a score."""
 MAX_TEXT = 700
-OWN = "your own "
-"""At the start of the names of own code."""
+DIGEST = re.compile("[0-9a-f]{32}")
+OF_ESTIMATOR = "estimator__"
+"""At the start of the names of the parameters of the estimator."""
 
 
 @contextmanager
 def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
     """Open the store of a search: a file, or a memory; None without either."""
     memory = vars(search).pop("_known", None)
-    if search.checkpoint is not None:
-        with code_as_first_seen(), FitStore(search.checkpoint) as store:
-            yield store
-    elif search.warm_start:
-        search._known = memory or FitStore()
-        with code_as_first_seen():
-            yield search._known
-    else:
+    if search.checkpoint is None and not search.warm_start:
         yield None
+        return
+    if search.checkpoint is not None:
+        store = FitStore(search.checkpoint)
+    else:
+        store = search._known = memory or FitStore()
+    with code_as_first_seen(), store:
+        yield store
 
 
 def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Inputs:
@@ -61,22 +65,21 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
     The seed is a number, so that a search that goes on draws the same candidates and splits. If
     the user gave none, it is that of the latest search that agrees in all else.
     """
-    fields, random_state = _fields(search, inputs), search.random_state
+    fields, details = _fields(search, inputs)
+    random_state, former = search.random_state, store.searches()
     seed: Any = random_state if isinstance(random_state, Integral) else None
     if random_state is None:
-        seed = store.seed(fields)
+        seed = next((each.seed for each in reversed(former) if each.fields == fields), None)
     if seed is None:  # from a copy, so that the same object draws the same seed again
         state = check_random_state(random_state)
         seed = (state if random_state is None else deepcopy(state)).randint(2**31 - 1)
     text = shortened(without_addresses(repr(search.estimator)), MAX_TEXT)
     text = text.encode("utf-8", "replace").decode()
-    details, versions = _details(search, inputs), _versions(search.estimator)
-    record = SearchRecord(fields, int(seed), text, details, versions)
-    former = [each for _, each in store.searches()]
+    record = SearchRecord(fields, int(seed), text, details, _versions(search.estimator))
     store.begin(record)
     same = [each for each in former if each[:2] == record[:2]]
     if same:
-        _warn_of_versions(same[0].versions, versions)
+        _warn_of_versions(same[0].versions, record.versions)
     else:
         _warn_of_another(former, record, has_seed=random_state is not None)
     cv = search.cv
@@ -89,15 +92,12 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
 
 
 def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:
-    changed = [
-        f"{name} {before[name]} before, {version} now"
-        for name, version in now.items()
-        if before.get(name, version) != version
-    ]
+    former = now | before
+    changed = [f"{n} {former[n]} before, {now[n]} now" for n in now if former[n] != now[n]]
     if changed:
         warn_user(
-            f"Some versions differ from those of the checkpoint: {'; '.join(changed)}. The "
-            "results combine fits made with both. To repeat all fits, use a new checkpoint."
+            f"Some versions differ from those of earlier fits: {'; '.join(changed)}. The results "
+            "combine fits made with both. To repeat all fits, use a clone with a new checkpoint."
         )
 
 
@@ -108,11 +108,12 @@ def _warn_of_another(former: list[SearchRecord], now: SearchRecord, *, has_seed:
             continue
         if name := _only_difference(other, now):
             texts = [each.details.get(name, "nothing") for each in (other, now)]
-            is_short = texts[0] != texts[1] and "" not in map(_short, texts)
+            is_short = texts[0] != texts[1] and not any(map(DIGEST.search, texts))
             values = f" ({texts[0]} before, {texts[1]} now)" if is_short else ""
             warn_user(
-                "The checkpoint has fits of a search that differs from this one only in "
-                f"{name}{values}. They are not used. If you did not mean to change it, go back."
+                "The fits of an earlier search are not used. It differs from this one only in "
+                f"{name.removeprefix(OF_ESTIMATOR)}{values}. If you did not mean to change it, go "
+                "back."
             )
             return
 
@@ -122,57 +123,56 @@ def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
 
     All changes of own code are one thing.
     """
-    fields = [name for name in now.fields if other.fields.get(name) != now.fields[name]]
-    names = other.details.keys() | now.details.keys()
-    changed = {name for name in names if other.details.get(name) != now.details.get(name)}
-    if "scoring" not in fields:  # but its scorer has counted its calls, perhaps
-        changed = {name for name in changed if not name.startswith("scoring")}
+    fields, details = _changed(other.fields, now.fields), _changed(other.details, now.details)
+    # A scorer that counts its calls is the same one.
+    details = {name for name in details if name.startswith((OWN, *fields))}
     # Of a step that is another one, the parameters do not count, and so on.
-    above = [f"{name}__" for name in changed]
-    changed = {name for name in changed if not name.startswith(tuple(above))}
-    if "estimator" in changed:
-        changed &= {"estimator", *now.fields}
-    code = sorted(name for name in changed if name.startswith(OWN))
-    if code:  # a parameter that is a function, for example
-        changed = {n for n in changed if _short(now.details.get(n, "x"))}
-    changed -= set(code)
-    changed |= {f"{OWN}{', '.join(name.removeprefix(OWN) for name in code)}"} if code else set()
-    has_names = {"estimator", "scoring", "error_score"} if changed else set()
-    changed |= set(fields) - has_names
-    return changed.pop() if len(changed) == 1 else ""
+    above = tuple(f"{name}{mark}" for name in details for mark in ("__", "."))
+    details = {name for name in details if not name.startswith(above)}
+    if code := sorted(name for name in details if name.startswith(OWN)):
+        # What holds it, such as a parameter that is a function, has another digest, too.
+        details = {n for n in details - {*code} if not DIGEST.search(now.details.get(n, ""))}
+        details.add(OWN + ", ".join(name.removeprefix(OWN) for name in code))
+    if details:
+        fields -= {"arguments of fit", "estimator", "scoring", "error_score"}
+    names = details | fields
+    return names.pop() if len(names) == 1 else ""
 
 
-def _short(text: str) -> str:
-    """Return a text, or nothing for a digest."""
-    return "" if len(text) == 32 and text.isalnum() else text
+def _changed(before: dict[str, str], now: dict[str, str]) -> set[str]:
+    return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
 
 
-def _fields(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
-    """Return digests of what decides all scores of a search."""
-    config, kept = get_config(), {"with_code": True, "is_kept": True}
-    return {
-        "X": content_hash(inputs.X),
-        "y": content_hash(inputs.y),
-        "arguments of fit": content_hash(inputs.fit_params, inputs.score_params, **kept),
-        "estimator": content_hash(search.estimator, with_code=True),
-        "configuration of scikit-learn": content_hash([config.get(n) for n in CONFIGURATION]),
-        "scoring": content_hash(search.scoring, **kept),
-        "error_score": content_hash(search.error_score),
+def _fields(search: BaseSearchCV, inputs: Inputs) -> tuple[dict[str, str], dict[str, str]]:
+    """Return digests of what decides all scores of a search, and details of them by name."""
+    values = {
+        "X": inputs.X,
+        "y": inputs.y,
+        "arguments of fit": (inputs.fit_params, inputs.score_params),
+        "estimator": search.estimator,
+        "scoring": search.scoring,
+        "error_score": search.error_score,
+        "configuration of scikit-learn": [get_config().get(name) for name in CONFIGURATION],
     }
+    fields = dict[str, str]()
+    details = {n: short_text(v) or content_hash(v) for n, v in _described(search).items()}
+    for name, value in values.items():
+        fields[name], code = hash_and_code(value)
+        details |= code
+    return fields, details
 
 
-def _details(search: BaseSearchCV, inputs: Inputs) -> dict[str, str]:
-    """Return the parts of the fields by their names, as digests or short texts."""
+def _described(search: BaseSearchCV) -> dict[str, object]:
+    """Return what describes the estimator, scoring and ``error_score``, by names."""
     estimator, scoring = search.estimator, search.scoring
-    of_scoring = getattr(scoring, "__dict__", {}).items()
-    details = {"error_score": search.error_score, **{f"scoring.{n}": v for n, v in of_scoring}}
-    details["scoring"] = type(scoring) if of_scoring else scoring
-    for name, value in {"estimator": estimator, **estimator.get_params()}.items():
+    found = {"error_score": search.error_score, "estimator": type(estimator).__qualname__}
+    for name, value in estimator.get_params().items():
         if name.rpartition("__")[2] not in OF_NO_MATTER and not _has_estimators(value):
-            details[name] = type(value) if is_cloned(value) else value
-    code = code_parts(estimator, scoring, inputs.fit_params, inputs.score_params)
-    texts = {name: _shown(value) for name, value in details.items()}
-    return texts | {f"{OWN}{name}": text for name, text in code.items()}
+            shown = type(value).__qualname__ if is_cloned(value) else value
+            found[OF_ESTIMATOR + name] = shown
+    attributes = getattr(scoring, "__dict__", {})
+    found["scoring"] = type(scoring).__qualname__ if attributes else scoring
+    return found | {f"scoring.{name}": value for name, value in attributes.items()}
 
 
 def _has_estimators(value: object) -> bool:
@@ -181,20 +181,11 @@ def _has_estimators(value: object) -> bool:
     return any(is_cloned(part) or _has_estimators(part) for part in parts)
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, type):
-        return value.__qualname__
-    return short_text(value) or content_hash(value, is_kept=True)
-
-
 def _versions(estimator: Estimator) -> dict[str, str]:
     """Return the versions of packages that may change scores, also those of the estimator."""
     parts = [estimator, *estimator.get_params().values()]
     names = {type(part).__module__.partition(".")[0] for part in parts}
-    versions = {
-        name: getattr(sys.modules[name], "__version__", None)
-        for name in sorted(names | {"sklearn_halving", "sklearn", "numpy"})
-        if name in sys.modules
-    }
-    known = {name: version for name, version in versions.items() if isinstance(version, str)}
-    return {"python": ".".join(map(str, sys.version_info[:3]))} | known
+    names |= {"sklearn_halving", "sklearn", "numpy"}
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(names)}
+    known = {name: version for name, version in found.items() if isinstance(version, str)}
+    return {"python": python_version()} | known

@@ -307,7 +307,7 @@ def test_a_warm_start_goes_on_without_a_file(search_class, tmp_path):
     whole = search.set_params(**more).fit(X, Y)
     assert whole.n_fits_ > first
     assert len(fits_of(log)) <= whole.n_fits_ + first // 3, "fits of the first call are used"
-    [(_, record)] = whole._known.searches()
+    [record] = whole._known.searches()
     alone = small(search_class, Steady(), space, **{**common, "random_state": record.seed}, **more)
     assert found(alone.fit(X, Y)) == found(whole)
     assert found(pickle.loads(pickle.dumps(whole)).fit(X, Y)) == found(whole)
