@@ -70,7 +70,10 @@ class TwoCuts(PlannedPolicy):
 
     def play(self, game):
         for _ in range(3):
-            yield game.alive * (self.n_pulls // 3 // max(game.alive.sum(), 1))
+            n_each = self.n_pulls // 3 // max(game.alive.sum(), 1)
+            yield game.within_splits(game.alive * n_each)
+            if np.isnan(game.mean).all():  # no pull has worked
+                return
             game.best = int(np.nanargmax(np.where(game.alive, game.mean, -np.inf)))
             game.alive &= game.mean >= np.nanmedian(game.mean[game.alive])
 

@@ -15,6 +15,8 @@ Resources (`sklearn_halving.resources`)
     what a level means: rows, iterations, epochs, features, seconds
 Plots (`sklearn_halving.plotting`)
     what a fitted search did, as displays in the style of scikit-learn
+Checks of your own classes (`sklearn_halving.testing`)
+    what a policy, a sampler or a resource must do
 """
 
 from importlib import import_module
@@ -35,7 +37,8 @@ __version__ = "0.1.0"
 __all__ = ["AdaptiveSearchCV", "BanditSearchCV", "BayesGapSearchCV", "HyperbandSearchCV"]
 __all__ += ["RepeatedLearningTesting", "VarianceHalvingSearchCV", "__version__"]
 
-_FOLDERS = ("plotting", "policies", "resources", "samplers", "search", "simulation", "splits")
+_FOLDERS = ["plotting", "policies", "resources", "samplers", "search", "simulation", "splits"]
+_FOLDERS += ["testing"]
 
 
 def __getattr__(name: str) -> Any:

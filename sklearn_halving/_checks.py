@@ -6,14 +6,13 @@ The type of a field is also the rule by which it is validated, such as ``Count |
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from functools import cache, partial
 from math import inf, nan
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 LARGEST_WHOLE = 10**15
 """Whole numbers up to here are exact as floats, and their sums fit into 64 bits."""
@@ -120,32 +119,18 @@ class CheckedFields:
 
 @cache
 def rules_of(cls: Any) -> list[tuple[str, Rule, bool]]:
-    """Return the name, the rule and whether None is valid of each field that has a rule.
-
-    A field that is declared again without a rule keeps the rule of the base class.
-    """
-    rules: dict[str, Rule] = {}
-    may_be_none: dict[str, bool] = {}
-    for base in reversed(cls.__mro__):
-        for name, hint in _own_hints(base).items():
-            rule, may_be_none[name] = _rule_of(hint)
-            if rule is not None:
-                rules[name] = rule
+    """Return the name, the rule and whether None is valid of each field that has a rule."""
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 - a class of a user may have any types, even invalid ones
+        return []
     found = []
     for field in fields(cls):
-        if field.name in rules:
-            rule = rules[field.name]
+        rule, may_be_none = _rule_of(hints[field.name])
+        if rule is not None:
             advice = rule.advice or _default_of(field)
-            found.append((field.name, rule._replace(advice=advice), may_be_none[field.name]))
+            found.append((field.name, rule._replace(advice=advice), may_be_none))
     return found
-
-
-def _own_hints(cls: type) -> dict[str, Any]:
-    """Return the types of the fields that the class itself declares."""
-    try:
-        return inspect.get_annotations(cls, eval_str=True)
-    except Exception:  # noqa: BLE001 - a class of a user may have any types, even invalid ones
-        return {}
 
 
 def _rule_of(hint: Any) -> tuple[Rule | None, bool]:

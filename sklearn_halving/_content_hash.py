@@ -148,7 +148,7 @@ def _is_plain(value: object) -> bool:
 def params_digest(params: Params) -> str:
     """Return the identity of a candidate: equal candidates have the same digest.
 
-    1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as that of Python.
+    1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as one of Python.
     """
     return content_hash({name: plain_value(value) for name, value in params.items()})
 
@@ -159,7 +159,7 @@ def value_digest(value: object) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a scalar of NumPy as that of Python, and anything else as it is."""
+    """Return a scalar of NumPy as one of Python, and anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -239,7 +239,7 @@ class _Hasher:
             self.add(value)
 
     def add_unordered(self, kind: str, digests: Iterable[str]) -> None:
-        """Update the digest with those of the items of a dict or a set."""
+        """Update the digest with the digests of the items of a dict or a set."""
         ordered = sorted(digests)
         self._tag(kind, str(len(ordered)).encode())
         for digest in ordered:

@@ -83,7 +83,7 @@ def without_addresses(text: str) -> str:
     """Return the text of objects without memory addresses, which differ between processes.
 
     A function is replaced by its name, and an object with the default `repr` by the name of its
-    class, such as ``<Scorer>``. Numbers of NumPy look as those of Python.
+    class, such as ``<Scorer>``. Numbers of NumPy look like numbers of Python.
     """
     text = re.sub(r"\bnp\.(?:\w*\d+|str_|longdouble)\(([^()]*)\)", r"\1", text)
     text = re.sub(r"\bnp\.(True|False)_", r"\1", text)

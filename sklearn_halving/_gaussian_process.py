@@ -84,7 +84,7 @@ class ArmPrior(NamedTuple):
 
     @classmethod
     def of(cls, covariance: npt.ArrayLike | None, n_arms: int) -> ArmPrior:
-        """Return the prior with a covariance matrix, or that of independent arms if it is None."""
+        """Return the prior with a covariance matrix, or with independent arms if it is None."""
         if covariance is None:
             arms = np.arange(n_arms)
             return cls(np.ones(n_arms), lambda arm: (arms == arm).astype(np.float64))
@@ -201,7 +201,7 @@ def spread_places(n_most: int, n_places: int) -> IntArray:
 
 
 def checked_covariance(given: npt.ArrayLike, n_arms: int) -> FloatArray:
-    """Return a covariance matrix, or raise a ValueError if it is not one of so many arms."""
+    """Return a covariance matrix, or raise a ValueError if its shape is wrong."""
     matrix = np.ascontiguousarray(given, dtype=np.float64)
     rule = f"have shape ({n_arms}, {n_arms}), with a row and a column for each arm"
     refuse_unless(matrix.shape == (n_arms, n_arms), "covariance", rule, matrix.shape)

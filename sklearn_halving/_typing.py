@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 Params = dict[str, Any]
-"""Names and values of parameters: those of a candidate, or of a method."""
+"""Names and values of the parameters of a candidate, or of a method."""
 CvResults = dict[str, Any]
 """The columns of ``cv_results_``: arrays, but for ``params``, which is a list of `Params`."""
 ParamDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]] | str
@@ -23,7 +23,7 @@ class Parameterized(Protocol):
     """An object with parameters: an estimator, or a part of one such as a kernel."""
 
     def get_params(self, deep: bool = True) -> Params:
-        """Return the parameters, with those of parts as ``part__name`` if ``deep``."""
+        """Return the parameters, with parameters of parts as ``part__name`` if ``deep``."""
 
 
 class Estimator(Parameterized, Protocol):

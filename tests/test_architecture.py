@@ -73,7 +73,7 @@ PRIVATE = re.compile(
 """Imports of private names."""
 PEEKS = re.compile(
     r"(getattr|hasattr|isinstance)\((self\.)?_?(policy|game)\b(?!, (str|Believes|ChoosesPoints"
-    r"|GrowsArms|Guarantees|PlaysLevels|PlaysStages|StopsEarly)\b)"
+    r"|Game|GrowsArms|Guarantees|PlaysLevels|PlaysStages|StopsEarly)\b)"
 )
 """Questions to a policy that no protocol of policies answers."""
 

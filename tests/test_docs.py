@@ -27,9 +27,8 @@ from scripts import ROOT, run_script, text_of
 
 DOCS = ROOT / "docs"
 MADE_BY_SPHINX = {"_build", "auto_examples", "generated", "backreferences"}
-FOLDERS = [
-    *("plotting", "policies", "resources", "samplers", "search", "simulation", "spaces", "splits")
-]
+FOLDERS = ["plotting", "policies", "resources", "samplers", "search", "simulation", "spaces"]
+FOLDERS += ["splits", "testing"]
 
 FENCE = re.compile(r"^ *(`{3,}|~{3,}|:{3,})\s*(\S*)")
 IN_A_LIST = re.compile(r" +\S|([-*+]|\d+\.) ")

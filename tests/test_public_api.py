@@ -13,7 +13,8 @@ from pathlib import Path
 
 LISTING = Path(__file__).with_name("public_api.txt")
 FOLDERS = ["plotting", "policies", "resources", "samplers", "search", "simulation", "spaces"]
-MODULES = ["sklearn_halving", *(f"sklearn_halving.{folder}" for folder in [*FOLDERS, "splits"])]
+FOLDERS += ["splits", "testing"]
+MODULES = ["sklearn_halving", *(f"sklearn_halving.{folder}" for folder in FOLDERS)]
 
 
 def signature_of(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Fits that need not be made again: a pull is known by all that decides its score."""
+"""Fits that need not be made again: fits are looked up by all that determines their score."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class KnownFits:
 
 
 def candidate_digest(params: Params) -> str:
-    """Return the digest of a candidate, in which the code of own objects counts."""
+    """Return the digest of a candidate, which depends on the code of objects of the user."""
     others = [value for value in params.values() if isinstance(_plain(value), dict)]
     digest = params_digest(params)
     return content_hash(digest, others, with_code=True) if others else digest

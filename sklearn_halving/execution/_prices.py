@@ -20,7 +20,7 @@ FAR_APART = 4.0
 GROWTH = 3.0
 """The time of a fit grows at most with this power of its resource."""
 N_WARM = 3
-"""The first fit of a process may take longer. It is left out if so many others are known."""
+"""The first fit of a process may take longer. It is left out if this many others are known."""
 N_LATEST = 100
 """Number of arms whose times are compared, the latest ones."""
 
@@ -40,7 +40,7 @@ class Prices:
     given: Params
     top: int
     dearest: float = field(default=0.0, init=False)
-    """The longest time of a full fit, in proportion to that of a small one."""
+    """The longest time of a full fit, relative to a small one."""
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     """The longest time of a fit, by level and arm."""
     _sizes: dict[int, Sizes] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Prices:
         return not self._sizes and is_unlimited(self.given)
 
     def record(self, outcome: Outcome, params: Params) -> None:
-        """Take in the time of a fit, which may have been abandoned before it was complete."""
+        """Record the time of a fit, which may have been abandoned before it was complete."""
         arm, level, _ = outcome.pull
         seconds = outcome.fit_seconds + outcome.score_seconds
         if outcome.kind != "abandoned":

@@ -37,8 +37,7 @@ MOST_FOR_ONE = 0.25
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
 LOOK_AHEAD = 100
-"""After a stop, the loop still reads known fits past so many that are not known: the plan may be
-very large."""
+"""How many unknown pulls a stopped loop looks past. The plan may be very large."""
 MESSAGE = b"\nStopping after the running fits. Press Ctrl-C again to stop immediately.\n"
 RESULTS_MESSAGE = b"\nMaking the results first. A third Ctrl-C stops without them.\n"
 STDERR = 2
@@ -116,7 +115,7 @@ class Interrupt:
 
     The first Ctrl-C sets ``is_requested``. The second raises KeyboardInterrupt; while the results
     are made, it takes a third. What a handler of the user raises, such as SystemExit at SIGTERM,
-    ends the search: a fit, in which it is raised, would take it for an error of its own. While
+    ends the search: a fit in which it is raised would treat it as its own error. While
     the results are made, such handlers wait.
     """
 
@@ -435,7 +434,7 @@ class PullLoop:
             self.executor.submit(Job(pull, model, levels, keep_model, context))
 
     def _recalled(self, pull: Pull, key: FitKey) -> Outcome | None:
-        """Return the known outcome of a pull as that of this search; None if it is not known."""
+        """Return the outcome of a known pull, or None."""
         outcome = None if self.known is None else self.known.find(pull, key)
         if self.known is not None and outcome is not None:
             self.log.places[pull] = self.known.places[key]

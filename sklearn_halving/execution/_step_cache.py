@@ -37,7 +37,7 @@ FitTransform = Callable[..., tuple[Output, Estimator]]
 class StepCache:
     """Fitted steps and their outputs; the least recently used ones are dropped first.
 
-    Each process has a cache of its own: a pickled cache arrives empty.
+    Each process has its own cache: a pickled cache arrives empty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A store of finished fits: an SQLite database with those of any number of searches.
+"""A store of finished fits: an SQLite database for any number of searches.
 
 A fit is written before it counts. A database is plain data: reading it never runs code, and
 nothing in it is trusted, no matter who wrote the file. SQLite takes care of the rest: processes
@@ -129,7 +129,7 @@ class FitStore:
     ----------
     outcomes : dict of FitKey to Outcome
         The fits of the search that began last, in the order in which they returned. The arm and
-        the repetition of their pulls are those of the search that made them.
+        the repetition of their pulls belong to the search that made them.
     params : dict of str to dict
         The parameters of each candidate, by its digest, as JSON can hold them.
 

@@ -1,4 +1,4 @@
-"""How many threads a fit may use: those of BLAS and OpenMP, and those that parameters ask for."""
+"""How many threads a fit may use, in BLAS and OpenMP, and by its parameters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def one_blas_thread() -> AbstractContextManager[None]:
 def limited_threads(estimator: Estimator, n_threads: int | None) -> Iterator[None]:
     """Return a context in which an estimator is fitted with the threads of a fit.
 
-    Then, its parameters are those of before.
+    Then, its parameters are as before.
     """
     given = estimator.get_params()
     limited = {} if n_threads is None else limited_n_jobs(estimator, given, n_threads)
@@ -94,7 +94,7 @@ N_JOBS_NAMES: dict[Library | None, tuple[str, ...]] = {
 
 
 def limited_n_jobs(estimator: Estimator, params: Params, n_threads: int) -> Params:
-    """Return those of the parameters that ask for all cores, as numbers of threads.
+    """Return the parameters that ask for all cores, as numbers of threads.
 
     If a part runs several of its own parts at the same time, these share its threads.
     """

@@ -260,7 +260,7 @@ class Outcome:
         return OF_LIMITS.get(self.error.partition(":")[0], kind)
 
     def with_metrics(self, metrics: Sequence[str]) -> Outcome:
-        """Return an outcome in which an error score, a number, is that of each metric, if any."""
+        """Return an outcome in which an error score, a number, stands for each metric, if any."""
         changed: dict[str, Any] = {
             side: dict.fromkeys(metrics, scores)
             for side in ("test_scores", "train_scores")

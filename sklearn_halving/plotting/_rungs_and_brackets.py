@@ -17,7 +17,7 @@ from sklearn_halving.plotting._base_display import Display, FittedSearch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_PANELS = 9
+MAX_BRACKETS = 9
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -100,7 +100,7 @@ class RungDisplay(Display):
         """
         rungs = self.rungs
         brackets = sorted(rungs["bracket"].unique(), reverse=True)  # the most exploratory first
-        brackets = brackets if len(brackets) <= MAX_PANELS else [brackets]
+        brackets = brackets if len(brackets) <= MAX_BRACKETS else [brackets]
         self.axes_ = self._panels(ax, len(brackets), self.score_label)
         at_most = rungs["n_resources"] == rungs["n_resources"].max()
         keep = rungs.loc[at_most & (rungs["best"] | rungs["own"]), "score"].tolist()

@@ -26,7 +26,7 @@ Optimization over a continuous space
 Estimation of a mean with a given precision
     `BernsteinStopping`
 A policy of your own
-    `SimplePolicy`, which decides with every reward in hand; `IndexPolicy`, for an index of each
+    `SimplePolicy`, which knows every reward when it decides; `IndexPolicy`, for an index of each
     arm; `PlannedPolicy`, for many pulls at a time; `BasePolicy`
 Types of the interface between a policy and its caller
     `Policy`, `Game`, `Problem`, `Pull`, `Pulls`; `Plan`, `Bracket`, `Round`, `open_plan`

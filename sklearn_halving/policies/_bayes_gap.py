@@ -25,7 +25,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Belief, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import BasePolicy, Tolerance, generator_of
-from sklearn_halving.policies.bases._gap_rule import Exploration, choose_by_gap, first_largest
+from sklearn_halving.policies.bases._gap_rule import AdaptiveBeta, choose_by_gap, first_largest
 from sklearn_halving.policies.bases._ranking import BrokenSplits
 
 Acquisition = Literal["bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi"]
@@ -48,8 +48,8 @@ MARGIN = 0.1
 FARTHEST = 1e100
 """Largest distance of a reward from the first one, so that squares do not overflow."""
 
-N_DOUBTS = 2
-"""A split is suspected to be broken if so many pulls failed there and none succeeded."""
+N_FAILED_PULLS = 2
+"""A split on which this many pulls failed, and none succeeded, may be broken."""
 
 REFITS = frozenset(5 * 2**i for i in range(30))
 """Numbers of rewards after which the hyperparameters are estimated."""
@@ -305,7 +305,7 @@ class BayesGapGame:
         return first_largest(np.where(may_pull, score, -np.inf), self.priority)
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull. An arm that fails or is infinite is eliminated.
+        """Record the reward of a pull. An arm that fails or is infinite is eliminated.
 
         In the posterior, the reward of a failed pull is replaced by the lowest reward so far.
         """
@@ -382,7 +382,7 @@ class BayesGapGame:
 
     # What the rounds need.
 
-    def _beta(self, estimates: Estimates, deviation: FloatArray) -> float:
+    def _beta(self, estimates: ScaledMeans, deviation: FloatArray) -> float:
         epsilon = self.rules.epsilon / estimates.scale
         return self.model.exploration.beta(estimates.mean, deviation, self.alive, epsilon)
 
@@ -416,7 +416,7 @@ class BayesGapGame:
     def _open(self, arm: int) -> Pull:
         """Return the next pull of an arm, on the first split that may work."""
         split, last = int(self.n_asked[arm]), (self.problem.max_repetitions or inf) - 1
-        while len(self.splits.doubtful.get(split, ())) >= N_DOUBTS and split < last:
+        while len(self.splits.doubtful.get(split, ())) >= N_FAILED_PULLS and split < last:
             split += 1
         self.n_asked[arm] = split + 1
         self.n_rounds += 1
@@ -453,7 +453,7 @@ def _priority(n_arms: int, rng: np.random.Generator) -> FloatArray:
     return 1 + np.random.default_rng(own).permutation(n_arms).astype(np.float64)
 
 
-class Estimates(NamedTuple):
+class ScaledMeans(NamedTuple):
     """The posterior means in standardized units, and the units.
 
     Parameters
@@ -503,9 +503,11 @@ class ArmModel:
         is_effective = rules.beta == "effective"
         n_counted = prior.effective_n_arms() if is_effective else float(len(prior.variance))
         self.posterior = ArmPosterior(features, noise, split_variance)
-        self.exploration = Exploration(rules.beta, prior.variance, n_counted, rules.n_pulls, noise)
+        self.exploration = AdaptiveBeta(
+            rules.beta, prior.variance, n_counted, rules.n_pulls, noise
+        )
 
-    def estimates(self) -> Estimates:
+    def estimates(self) -> ScaledMeans:
         """Return posterior means in standardized units."""
         offset, known_scale = 0.0, 1.0
         if self.rules.standardize:
@@ -513,7 +515,7 @@ class ArmModel:
         scale = known_scale if known_scale == known_scale else 1.0
         of_rewards, of_ones = self.posterior.answers
         mean = self.prior_mean + of_rewards - offset * of_ones
-        return Estimates(mean / scale, self.zero + offset, scale, known_scale)
+        return ScaledMeans(mean / scale, self.zero + offset, scale, known_scale)
 
     def learn(self, arm: int, split: int, reward: float) -> bool:
         """Update the posterior with a reward. Return whether the hyperparameters have changed."""

@@ -37,11 +37,11 @@ gets three, at the start. Ten splits are enough for both."""
 LEAST_PER_LOST = 4
 """A loop takes this many times the time to make its arms, up to a quarter of what is left."""
 N_SETTLED = 300
-"""After so many arms at the largest level, a time budget may end early, as more gain nothing."""
+"""With this many arms at the largest level, a race with a time budget may end early."""
 N_DOUBTS = 3
 """If this many arms fail on the comparison split and none succeeds, use another."""
 MAX_FAILED = 30
-"""Give up after this many failed arms without a success."""
+"""Stop after this many failed arms without a success."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class RaceGame:
         return pulls
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
+        """Record the reward of a pull."""
         arm, level, split = pull
         del self.in_flight[pull]
         self._standings = None
@@ -214,7 +214,7 @@ class RaceGame:
             self._queue.appendleft(Pull(arm, self.low, self.first))  # what it costs to screen
 
     def record_time(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
-        """Take in the time of a pull before `tell`, and the time that is left."""
+        """Record the time of a pull before `tell`, and the time that is left."""
         if isinstance(self.costs, TimeCosts):
             self.costs.record(pull, seconds, left, n_workers)
 
@@ -223,7 +223,7 @@ class RaceGame:
         return self.loops
 
     def tell_known(self, pulls: list[Pull], rewards: FloatArray, seconds: FloatArray) -> None:
-        """Take in rewards of earlier races, as if they had been a part of this one."""
+        """Record rewards of earlier races as if they were from this one."""
         self.loops.append(range(1 + max(pull.arm for pull in pulls)))
         for pull, reward, time in zip(pulls, rewards.tolist(), seconds.tolist(), strict=True):
             self.in_flight[pull] = None
@@ -358,7 +358,7 @@ class RaceGame:
         return self._decision
 
     def _gives_up(self) -> bool:
-        """Return whether so many arms failed, and none succeeded, that the race is given up."""
+        """Return whether to stop because many arms failed and none succeeded."""
         n_failed = len(self.failed.union(*self.doubtful.values()))
         return n_failed >= MAX_FAILED and not (self.full or self.screened)
 
@@ -407,7 +407,7 @@ class RaceGame:
         return self._promotion() if best in self._pool else None
 
     def _due_confirmation(self) -> Pull | None:
-        """Return a pull on a further split, as long as most of the cost is that of new arms."""
+        """Return a pull on a further split, as long as new arms have most of the cost."""
         costs, n_needed = self.costs, self.standings.n_needed
         share = 1 - 1 / (1 + n_needed)  # half of the cost, if the splits agree
         is_due = costs.again <= share * costs.total and costs.size >= SMALL_BUDGET
@@ -550,7 +550,7 @@ class RaceGame:
         return 0.0 if arm == NO_ARM else self.costs.of_refit(arm)
 
     def _can_end(self, pull: Pull) -> bool:
-        """Return whether a pull and the refit can end in time, also that of its own arm."""
+        """Return whether a pull and the refit of its arm, or of the leader, can end in time."""
         to_refit = max(self._to_refit(), self.costs.of_refit(pull.arm))
         return self.costs.can_end(pull, to_refit)
 

@@ -373,7 +373,7 @@ class AdaptiveUGapEb(_UGap):
     References
     ----------
     Gabillon, Ghavamzadeh and Lazaric. Best arm identification: a unified approach to fixed budget
-    and fixed confidence. NIPS 2012, Fig. 1. The estimate is that of Hoffman, Shahriari and de
+    and fixed confidence. NIPS 2012, Fig. 1. The estimate is by Hoffman, Shahriari and de
     Freitas (AISTATS 2014, end of section 5), with bounds for independent arms.
 
     Examples

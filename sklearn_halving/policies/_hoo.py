@@ -154,7 +154,7 @@ class Cell:
     first_split : int
         The split of the first pull of the point, if rounds cycle through the splits.
     mean : float
-        Mean reward in the cell, or that of its parent if it has no reward yet.
+        Mean reward in the cell, or in its parent if it has no reward yet.
     halves : list[Cell]
         The halves with a pull, the lower half first.
     n_asked : int

@@ -40,7 +40,7 @@ class Game(Protocol):
         """Return at most ``max_pulls`` pulls; none if the game has to wait for rewards."""
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
+        """Record the reward of a pull."""
 
     def out(self) -> Sequence[int] | BoolArray:
         """Return the arms that cannot be pulled any more, or which of all arms they are."""
@@ -63,7 +63,7 @@ class Policy(Protocol):
     A policy is a frozen dataclass of parameters. Everything that changes is in the `Game` that
     `start` creates. All members of this protocol are required. `BasePolicy` has a `plan`.
 
-    What only some policies can do is in protocols of its own: `PlaysLevels`, `GrowsArms` and
+    Separate protocols have what only some policies can do: `PlaysLevels`, `GrowsArms` and
     `ChoosesPoints` of the policy, and `PlaysStages`, `Believes`, `Guarantees` and `StopsEarly` of
     the game. A class that has their members need not inherit from them.
 
@@ -117,9 +117,9 @@ class GrowsArms(Protocol):
     `ScoresAtLevel`.
 
     If the policy uses time, there are two further methods. ``record_time(pull, seconds, left,
-    n_workers)`` takes in the seconds of a pull before it is told, and those of the budget that are
-    left; with None in place of a pull, only the time that is left has changed. ``tell_known(pulls,
-    rewards, seconds)`` takes in, before the first `ask`, rewards of the first arms from earlier
+    n_workers)`` records the seconds of a pull before it is told, and the seconds that are left of
+    the budget; with None in place of a pull, only the time left has changed. ``tell_known(pulls,
+    rewards, seconds)`` records, before the first `ask`, rewards of the first arms from earlier
     searches, and the times of their pulls. They are no part of the budget.
 
     Examples

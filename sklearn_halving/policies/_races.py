@@ -167,7 +167,7 @@ class BernsteinRace(_BoundedRace):
     """Drop arms by bounds that use the variance of each arm.
 
     The bounds are ``mean +- (sqrt(2 V x / t) + 3 b x / t)`` with ``x = log(n K / delta)``, where
-    V is the variance with t in the denominator. They are better than those of `HoeffdingRace`
+    V is the variance with t in the denominator. They are better than the bounds of `HoeffdingRace`
     only if the variances are well below ``b^2 / 4``, because the second term decreases slowly.
 
     Parameters

@@ -6,7 +6,7 @@ policies of this file play a single bracket within a budget or over a grid, a br
 doubles, or the brackets of another policy without waiting for complete rungs.
 
 Arms that enter a rung together form a group, and are judged together. In successive halving, a
-group is a whole rung. With gradual promotions, every arm is a group of its own.
+group is a whole rung. With gradual promotions, every arm is a separate group.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class BracketPlay:
         return [pulls.popleft() for _ in range(n)]
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward. If it is the last one of a group, arms may be promoted."""
+        """Record a reward. If it is the last one of a group, arms may be promoted."""
         self._rewards[pull.arm - self._first_arm, pull.repetition] = reward
         group = self._group_of[pull.arm]
         group.n_left -= 1
@@ -319,7 +319,7 @@ class BracketsGame:
         return next(filter(None, asked), [])
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in the reward of a pull."""
+        """Record the reward of a pull."""
         index = self.plan.bracket_of_arm(pull.arm)
         self.brackets[index].tell(pull, reward)
         if self.brackets[index].is_finished:
@@ -555,7 +555,7 @@ class GridHalving(BracketPolicy):
 
     References
     ----------
-    The rungs are those of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
+    The rungs are rungs of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
     Talwalkar. Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18
     (2018), Fig. 10.
 

@@ -21,8 +21,8 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Round
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.policies.bases._base_policy import check_budget
-from sklearn_halving.policies.bases._greedy_allocation import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._planned_policy import PlannedGame, PlannedPolicy
+from sklearn_halving.policies.bases._pulls_by_index import greedy_counts, positive_weights
 from sklearn_halving.policies.bases._ranking import best_known, keep_best
 
 N_FOR_VARIANCE = 3

@@ -101,7 +101,7 @@ class Problem:
 
     Examples
     --------
-    Three candidates at a single level, on as many splits as the policy asks for:
+    Three candidates at a single level, without a limit on the splits:
 
     >>> from sklearn_halving.policies import Problem, UniformAllocation
     >>> policy = UniformAllocation(n_pulls=6)

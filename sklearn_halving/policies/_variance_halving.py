@@ -14,17 +14,17 @@ from sklearn_halving.policies._arrays import BoolArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
-from sklearn_halving.policies.bases._greedy_allocation import (
-    bounded_counts,
-    greedy_counts,
-    least_count_for_bound,
-    positive_weights,
-)
 from sklearn_halving.policies.bases._planned_policy import (
     PlannedGame,
     PlannedPolicy,
     halving_widths,
     in_plans,
+)
+from sklearn_halving.policies.bases._pulls_by_index import (
+    bounded_counts,
+    greedy_counts,
+    least_count_for_bound,
+    positive_weights,
 )
 from sklearn_halving.policies.bases._ranking import best_alive, keep_best
 from sklearn_halving.policies.noise._additive_model import Estimates
@@ -259,7 +259,7 @@ class VarianceHalving(PlannedPolicy):
     overlap : float or None, default=None
         Size of a test set divided by the size of a training set, which the stopping rules need
         (see `standard_errors`). 0 assumes that the rewards of an arm are independent. None is
-        that of the problem, which is 0 outside of a search.
+        the one of the problem, which is 0 outside of a search.
 
     Notes
     -----

@@ -44,7 +44,7 @@ N_REFINED, N_NEAR = 10, 100
 NEAR_STEPS = 0.02, 0.2
 """Range of the standard deviation of these steps."""
 GROWTH = 1.12
-"""The hyperparameters are fitted again when there are so many times as many scores."""
+"""The hyperparameters are fitted again when the number of scores has grown by this factor."""
 LEAST_SPREAD = 1e-4
 """Minimum spread of the better half of the scores, as a share of the spread of all of them."""
 MAX_ITERATIONS = 15
@@ -82,10 +82,10 @@ class GaussianProcessSampler(CheckedFields):
     candidates do not matter. If there are more than 100 scores, the process is fitted to the best
     50 and 50 others, so that the time for a proposal does not grow with the number of candidates.
 
-    Candidates without a score, and those of the same batch, are assumed to get the score that the
-    process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so that
-    candidates that are proposed at the same time differ. A failed candidate counts as one with the
-    lowest score.
+    Candidates of the same batch, and all others without a score, are assumed to get the score that
+    the process predicts (the "Kriging believer" [2]_). This reduces the variance around them, so
+    that candidates that are proposed at the same time differ. A failed candidate counts as one
+    with the lowest score.
 
     References
     ----------

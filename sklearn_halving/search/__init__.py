@@ -3,7 +3,7 @@
 from sklearn_halving.execution._store import CheckpointError
 from sklearn_halving.search._adaptive import AdaptiveSearchCV
 from sklearn_halving.search._bandit import BanditSearchCV
-from sklearn_halving.search._candidate_model import candidate_covariance, candidate_features
+from sklearn_halving.search._candidate_prior import candidate_covariance, candidate_features
 from sklearn_halving.search._papers import (
     BayesGapSearchCV,
     HyperbandSearchCV,

@@ -15,7 +15,7 @@ from sklearn_halving import _typing as t
 from sklearn_halving import policies
 from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
 from sklearn_halving.policies._types import Problem
-from sklearn_halving.policies.bases._base_policy import check_policy, plays_levels
+from sklearn_halving.policies.bases._base_policy import plays_levels, require_policy
 from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
@@ -381,7 +381,7 @@ def check_policy_or_name(policy: object) -> None:
     if isinstance(policy, str) and policy in NAMES:
         return
     try:
-        check_policy(policy)
+        require_policy(policy)
     except TypeError as error:
         raise ValueError(
             f"policy must be one of {', '.join(map(repr, sorted(NAMES)))}, or an object with the "

@@ -50,7 +50,7 @@ from sklearn_halving.search._parameters import (
     read_limits,
     refuse_unknown,
 )
-from sklearn_halving.search._run import RESUME, Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search._run_state import RESUME, Run, fix_rounds_of_winner, report_doubt
 from sklearn_halving.search.preparing import _plan as planning
 from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store

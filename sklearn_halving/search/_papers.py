@@ -23,7 +23,7 @@ from sklearn_halving.policies._protocol import Policy
 from sklearn_halving.policies._types import Problem
 from sklearn_halving.resources import Resource, resolve_resource
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._candidate_model import NOISE, KernelName, draw_evenly, make_prior
+from sklearn_halving.search._candidate_prior import NOISE, KernelName, draw_evenly, make_prior
 from sklearn_halving.search._parameters import COUNT, POSITIVE, Inputs, SharedParameters
 from sklearn_halving.search.preparing import _numbers
 from sklearn_halving.search.preparing._plan import Setup, grid_setup

@@ -190,7 +190,7 @@ class Environment(Protocol):
 
     @property
     def n_arms(self) -> int | None:
-        """Number of arms of each problem; None: as many as the policy plans."""
+        """Number of arms of each problem; None: the number that the policy plans."""
 
     @property
     def min_level(self) -> int:

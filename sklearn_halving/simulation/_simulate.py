@@ -23,7 +23,7 @@ from sklearn_halving.policies import (
     Pulls,
 )
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies.bases._base_policy import check_policy
+from sklearn_halving.policies.bases._base_policy import require_policy
 from sklearn_halving.simulation._randomness import Arms, Environment, Randomness
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SimulationResult:
     recommended : ndarray of int of shape (n_problems,)
         Number of the finally chosen candidate; -1 if none.
     regret : ndarray of shape (n_problems,)
-        Value of the best arm minus that of the chosen one; NaN if none was chosen.
+        Value of the best arm minus the value of the chosen one; NaN if none was chosen.
     is_mistake : ndarray of bool of shape (n_problems,)
         Whether another arm has a higher value than the chosen one, or none was chosen.
     n_pulls : ndarray of int of shape (n_problems,)
@@ -116,7 +116,7 @@ class SimulationResult:
     def mistake_probability(self) -> Estimate:
         """Share of problems in which another arm was better.
 
-        Its standard error is that of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
+        Its standard error is the one of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
         """
         share, n = float(self.is_mistake.mean()), self.n_problems
         smoothed = (self.is_mistake.sum() + 1) / (n + 2)
@@ -228,7 +228,7 @@ def simulate(
     ----------
     policy : Policy
         An object of `sklearn_halving.policies`, or of your own class with the same methods. If its
-        ``reward_range`` is None, it is that of the environment, if it is known.
+        ``reward_range`` is None, the range of the environment is used, if it is known.
     environment : Environment
         `GaussianArms`, `BernoulliArms`, `GaussianProcessArms`, `LearningCurves`,
         `RecordedScores`, or an object of your own class.
@@ -295,11 +295,11 @@ def checked_policy(given: object, environment: object) -> Policy:
             "environment must be an object with the methods of "
             f"sklearn_halving.simulation.Environment, got {environment!r}."
         )
-    policy = check_policy(given)
+    policy = require_policy(given)
     if isinstance(policy, ChoosesPoints):
         raise TypeError(
             f"policy must choose among the arms of the environment, got {policy!r}, whose arms "
-            "are points. Tell it the rewards of its points in a loop of your own."
+            "are points. Write a loop that tells it the rewards of its points."
         )
     return policy
 
@@ -400,7 +400,7 @@ class Block:
             if (most := self.n_pulls[plays_on].max(initial=0)) >= max_pulls:
                 raise RuntimeError(
                     f"A policy must end within max_pulls={max_pulls} pulls of a problem, but "
-                    f"{self.policy!r} was at {most} and went on. Give it a max_pulls of its own."
+                    f"{self.policy!r} was at {most} and went on. Give the policy a max_pulls."
                 )
         return self._outcomes()
 

@@ -37,7 +37,7 @@ def as_vector(name: str, value: npt.ArrayLike, n_arms: int | None = None) -> Flo
         rule = f"be one finite number, or a list of one for each of {n_arms} arms"
         is_shape = vector.shape in ((), (n_arms,))
     good = is_shape and bool(np.isfinite(vector).all())
-    refuse_unless(good, name, rule, value, "Give as many numbers as there are arms.")
+    refuse_unless(good, name, rule, value, "Give one number for each arm.")
     return vector
 
 
@@ -351,7 +351,7 @@ class LearningCurves(EnvironmentDefaults):
         (``u = 1``), all others from below, which makes the bounds of the paper tight. "above":
         all curves approach from above and do not cross.
     n_arms : int or None, default=None
-        Number of arms if limits are drawn. None: as many as the policy plans.
+        Number of arms if limits are drawn. None: the number that the policy plans.
     max_level : int, default=1_000_000
         Largest number of units.
 

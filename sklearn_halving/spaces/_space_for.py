@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
@@ -17,17 +17,9 @@ ROWS_PER_NEIGHBOUR = 10
 """Minimum number of rows for each neighbour, so that fits on part of the rows work, too."""
 
 
-@overload
-def space_for(
-    estimator: Any, X: Any = None, y: Any = None, *, models: None = None
-) -> dict[str, Any]: ...
-@overload
-def space_for(
-    estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any]
-) -> list[dict[str, Any]]: ...
 def space_for(
     estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any] | None = None
-) -> dict[str, Any] | list[dict[str, Any]]:
+) -> Any:
     """Return a good search space for an estimator, to print, change and pass to any search.
 
     Parameters
@@ -120,22 +112,14 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
 
 def _refusal(estimator: Any) -> str:
     """Return why there is no space for an estimator, and what to do."""
-    kind, inner = type(estimator).__name__, getattr(estimator, "estimator", None)
-    if isinstance(estimator, type):
-        name = estimator.__name__
-        return f"There is a search space for an instance, {name}(), not for the class {name}."
-    if estimator is None or estimator == "passthrough":
-        return (
-            f"There is no search space: the model is {estimator!r}. Set an estimator as the last "
-            "step of the Pipeline, or as the regressor of TransformedTargetRegressor."
-        )
-    if hasattr(inner, "fit"):
-        return (
-            f"There is no ready search space for {kind}; search over the estimator in it, with "
-            f"space_for({inner!r})."
-        )
+    inner = getattr(estimator, "estimator", None)
+    is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    name = type(estimator).__name__ if is_object else repr(estimator)
+    refused = f"There is no ready search space for {name}"
+    if is_object and hasattr(inner, "fit"):
+        return f"{refused}; search over the estimator in it, with space_for({inner!r})."
     known = ", ".join(sorted(full.partition(".")[2] for full in SPACES))
     return (
-        f"There is no ready search space for {kind}; there is one for {known}. Write a dict of "
-        "parameter names and lists or distributions, such as {'C': loguniform(0.1, 100)}."
+        f"{refused}; there is one for instances of {known}. Write a dict of parameter names and "
+        "lists or distributions, such as {'C': loguniform(0.1, 100)}."
     )

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from games import play_in_flight
 from sklearn_halving._gaussian_process import ArmPrior
 from sklearn_halving.policies import NO_ARM, BayesGap, KernelFamily, Problem, Pull
-from sklearn_halving.policies.bases._gap_rule import Exploration
+from sklearn_halving.policies.bases._gap_rule import AdaptiveBeta
 
 ACQUISITIONS = ("bayesgap", "thompson", "bayes_ucb", "gp_ucb", "ei", "pi")
 
@@ -187,7 +187,7 @@ def test_more_arms_than_pulls_and_arms_known_from_the_start() -> None:
     prior[3], prior[:, 3] = 0.0, 0.0
     n_effective = ArmPrior.of(prior, 12).effective_n_arms()
     for rule, n_counted in (("printed", 12), ("effective", n_effective)):
-        exploration = Exploration(rule, np.diag(prior), n_counted, 2, 0.1)
+        exploration = AdaptiveBeta(rule, np.diag(prior), n_counted, 2, 0.1)
         flat = np.zeros(12)
         beta = exploration.beta(flat, flat, flat == 0, 0.0)
         assert 0 < beta < np.inf

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from games import LALITHA, mistakes_of
 from sklearn_halving.policies import NO_ARM, Problem, VarianceHalving
-from sklearn_halving.policies.bases._greedy_allocation import (
+from sklearn_halving.policies.bases._pulls_by_index import (
     bounded_counts,
     greedy_counts,
     least_count_for_bound,

@@ -11,7 +11,6 @@ import inspect
 import math
 import pickle
 import pkgutil
-from copy import deepcopy
 from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -31,7 +30,6 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 import sklearn_halving.resources
 from sklearn_halving import HyperbandSearchCV
@@ -44,6 +42,7 @@ from sklearn_halving.resources import (
     TrainingSize,
     WholeFit,
 )
+from sklearn_halving.testing import check_resource
 
 X, Y = make_classification(120, 6, random_state=0)
 
@@ -246,13 +245,8 @@ def test_amounts_grow_with_levels_and_lead_back_to_them(
 
 
 @every_case
-def test_accepts_its_estimator_and_does_not_change_it(case: Case) -> None:
-    estimator = clone(case.estimator)
-    before = deepcopy(estimator.get_params(deep=False))
-    case.resource.check(estimator, frozenset(case.space))
-    case.resource.can_continue(estimator)
-    case.resource.level_range(estimator, 100, 4)
-    assert str(estimator.get_params(deep=False)) == str(before)
+def test_conforms(case: Case) -> None:
+    check_resource(case.resource, case.estimator, exact=case.is_exact)
 
 
 @every_case
@@ -292,26 +286,6 @@ def output(model: Any) -> np.ndarray:
     """Return what tells two models apart."""
     method = model.predict_proba if hasattr(model, "predict_proba") else model.decision_function
     return np.asarray(method(X))
-
-
-@every_case
-def test_training_returns_a_fitted_model_at_its_level(case: Case) -> None:
-    X_before, Y_before = X.copy(), Y.copy()
-    for level in case.levels:
-        model = climb(case, (level,))
-        check_is_fitted(model)
-        expected = clone(case.estimator).set_params(**case.resource.params_at(level))
-        assert str(clone(model).get_params()) == str(expected.get_params())
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(Y, Y_before)
-
-
-@every_case
-def test_training_is_repeatable(case: Case) -> None:
-    if not case.is_exact:
-        pytest.skip("depends on the clock")
-    once, again = (output(climb(case, case.levels)) for _ in range(2))
-    np.testing.assert_array_equal(once, again)
 
 
 @every_case

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_halving.samplers
-from sklearn_halving.samplers import RandomSampler, Sampler, Space, Told
+from sklearn_halving.samplers import Sampler, Space, Told
+from sklearn_halving.testing import check_sampler
 
 
 def all_samplers() -> list[Any]:
@@ -74,15 +75,6 @@ def score(params: dict[str, Any]) -> float:
     return -sum(abs(float(value) - 1) for value in params.values() if isinstance(value, float))
 
 
-def filled(space: Space, n: int, seed: int = 0) -> Told:
-    told = Told(space)
-    for params in RandomSampler().propose(told, n, np.random.default_rng(seed)):
-        told.add(params)
-    for arm, params in enumerate(told.candidates):
-        told.tell(arm, 1, np.nan if arm % 7 == 3 else score(params))
-    return told
-
-
 def play(sampler: Any, given: Any, n: int = 30, seed: int = 0) -> list[dict[str, Any]]:
     """Return the candidates of a search in batches of 5, each told before the next is made."""
     told, rng = Told(Space.of(given)), np.random.default_rng(seed)
@@ -114,11 +106,8 @@ def test_stays_in_the_space_and_depends_on_the_seed(sampler: Any, given: Any) ->
     assert candidates == again != others
 
 
-def test_changes_nothing_that_it_is_given(sampler: Any, given: Any) -> None:
-    told = filled(Space.of(given), 20)
-    before = list(told.candidates), set(told.keys), told.at_level(1)[0].tolist()
-    sampler.propose(told, 5, np.random.default_rng(0))
-    assert before == (told.candidates, told.keys, told.at_level(1)[0].tolist())
+def test_conforms(sampler: Any, given: Any) -> None:
+    check_sampler(sampler, given)
 
 
 def test_no_candidate_twice(sampler: Any, given: Any) -> None:
@@ -134,26 +123,3 @@ def test_uses_a_grid_up_before_it_repeats(sampler: Any) -> None:
     space = Space.of(given)
     assert len({space.key(params) for params in candidates[:7]}) == 7
     assert len(candidates) == 15
-
-
-def test_bears_scores_that_are_all_nan(sampler: Any, given: Any) -> None:
-    told = filled(Space.of(given), 20)
-    for arm in range(20):
-        told.tell(arm, 1, np.nan)
-    candidates = sampler.propose(told, 5, np.random.default_rng(0))
-    assert all(is_in_space(params, given) for params in candidates)
-
-
-def test_order_of_telling_does_not_matter_where_scores_differ(sampler: Any) -> None:
-    """As long as scores differ: what came back first must not choose the candidates."""
-    space = Space.of(SPACES["numbers"])
-    proposals = []
-    for order in (range(30), range(29, -1, -1)):
-        told = filled(space, 30)
-        fresh = Told(space)
-        for params in told.candidates:
-            fresh.add(params)
-        for arm in order:
-            fresh.tell(arm, 1, score(fresh.candidates[arm]))
-        proposals.append(sampler.propose(fresh, 10, np.random.default_rng(0)))
-    assert proposals[0] == proposals[1]

@@ -346,7 +346,7 @@ class JoblibExecutor:
                     self._sent[key].clear()  # a thread that starts it finds nothing to do
 
     def abandon(self) -> list[Result]:
-        """Give up the running fits; return them."""
+        """Abandon the running fits; return them."""
         running = [
             (job, self._began[key])
             for key in self._awaited or ()

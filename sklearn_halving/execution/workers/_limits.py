@@ -141,7 +141,7 @@ class FitProcess:
     def run(self, request: bytes, limits: PullLimits) -> Done:
         """Run a pull and return its result; raise a TimeoutError if it was killed for its time.
 
-        It is an AbandonedFit if the time is that of the search.
+        It is an AbandonedFit if the time of the search is up.
         """
         has_begun = False
         try:

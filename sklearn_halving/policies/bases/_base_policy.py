@@ -1,6 +1,6 @@
 """Base class of policies, and checks of parameters that several policies have.
 
-The methods of a policy are those of `_protocol.Policy`; `_simple_policy.SimplePolicy` needs two.
+`_protocol.Policy` has the methods of a policy; `_simple_policy.SimplePolicy` needs only two.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class BasePolicy(CheckedFields):
         return open_plan(problem)
 
 
-def check_policy(given: Any) -> Policy:
+def require_policy(given: Any) -> Policy:
     """Return the policy; raise TypeError if it is a class, or if a method is missing."""
     is_class = isinstance(given, type)
     required = [name for name in ("order_free", *vars(Policy)) if not name.startswith("_")]

@@ -85,7 +85,7 @@ def choose_by_gap(
     return GapChoice(arm, leader, bound if bound > 0.5 * NOWHERE else 0.0)
 
 
-class Exploration:
+class AdaptiveBeta:
     """The exploration constant beta of eq. (9), with the hardness estimated in every round.
 
     Parameters

@@ -119,7 +119,7 @@ class IndexGame:
         return self._has_first or self._n_without_first() == 0
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward. After the end, it must not change the recommendation."""
+        """Record a reward. After the end, it must not change the recommendation."""
         if self.is_finished:
             return
         arm, _, split = pull

@@ -127,12 +127,12 @@ class PlannedGame:
         return Pulls(arm, np.full(len(arm), self.level), repetition)
 
     def tell(self, pull: Pull, reward: float) -> None:
-        """Take in a reward, and go on to the next plan if this one is complete."""
+        """Record a reward, and go on to the next plan if this one is complete."""
         self._rewards[self._place[pull.arm] + pull.repetition] = reward
         self._count_told(1)
 
     def tell_all(self, pulls: Pulls, rewards: FloatArray) -> None:
-        """Take in many rewards."""
+        """Record many rewards."""
         self._rewards[self._place[pulls.arm] + pulls.repetition] = rewards
         self._count_told(len(pulls))
 
@@ -203,10 +203,12 @@ class PlannedPolicy(BasePolicy):
     ... class TwoRounds(PlannedPolicy):
     ...     n_pulls: int
     ...     def play(self, game):
-    ...         yield game.alive * (self.n_pulls // 2 // game.n_arms)
-    ...         game.alive = game.mean >= np.nanmedian(game.mean)
-    ...         yield game.alive * (self.n_pulls // 2 // game.n_arms)
-    ...         game.best = int(np.nanargmax(game.mean))
+    ...         for _ in range(2):
+    ...             yield game.within_splits(game.alive * (self.n_pulls // 2 // game.n_arms))
+    ...             if np.isnan(game.mean).all():  # no pull has worked
+    ...                 return
+    ...             game.best = int(np.nanargmax(game.mean))
+    ...             game.alive &= game.mean >= np.nanmedian(game.mean)
     >>> simulate(TwoRounds(60), GaussianArms([0.0, 0.5, 3.0])).mistake_probability.value
     0.0
     """

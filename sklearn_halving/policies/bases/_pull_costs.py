@@ -117,7 +117,7 @@ class TimeCosts:
     _further: set[Pull] = field(default_factory=set)
 
     def record(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
-        """Take in the time of a pull that is told next."""
+        """Record the time of a pull that is told next."""
         if self.budget == inf:
             self.budget = left + seconds + self.total / n_workers
         self.left, self.n_workers = left, n_workers
@@ -125,7 +125,7 @@ class TimeCosts:
             self.learn(pull, seconds)
 
     def learn(self, pull: Pull, seconds: float) -> None:
-        """Take in the time of a pull, of this race or of an earlier one."""
+        """Record the time of a pull, of this race or of an earlier one."""
         self.total += seconds
         if pull.level < self.top:
             self.screening[pull.arm] = seconds

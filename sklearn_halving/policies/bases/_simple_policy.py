@@ -1,4 +1,4 @@
-"""Base of a policy of your own that decides with every reward in hand."""
+"""Base of a policy of your own that knows every reward when it decides."""
 
 from __future__ import annotations
 

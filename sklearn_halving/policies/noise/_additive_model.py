@@ -11,8 +11,8 @@ import numpy as np
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 
 WILD = 1e3
-"""An arm is wild if its rewards are this many times as far from the best arm as those of the best
-half of the arms. Rewards of diverged models would dominate the estimates of the split effects."""
+"""An arm is wild if its rewards are this many times as far from the best arm as the better half of
+the rewards. Rewards of diverged models would dominate the estimates of the split effects."""
 
 
 class Estimates(NamedTuple):

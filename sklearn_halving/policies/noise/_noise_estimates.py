@@ -1,6 +1,6 @@
 """Estimates of the mean and the variance of each arm, and of the probability that it is the best.
 
-Means on common splits are those of the model reward = arm + split + noise. For the probability,
+Means on common splits come from the model reward = arm + split + noise. For the probability,
 the estimated means have independent normal errors and flat priors. Integrals are computed by
 quadrature, without random numbers.
 """
@@ -74,7 +74,7 @@ def standard_errors(
 ) -> FloatArray:
     """Return the standard errors of means of rewards, ``sqrt((1 / n + overlap) v)``.
 
-    With an overlap, they are those of the corrected resampled t-test (Nadeau and Bengio 2003).
+    With an overlap, they follow the corrected resampled t-test (Nadeau and Bengio 2003).
 
     Parameters
     ----------

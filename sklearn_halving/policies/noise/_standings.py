@@ -157,7 +157,7 @@ def _split_effects(table: FloatArray) -> tuple[FloatArray, float, float]:
 
 
 def _different(table: FloatArray) -> IntArray:
-    """Return the rows without copies: each of their scores is that of a row with more scores."""
+    """Return the rows without copies, whose scores are all scores of a row with more."""
     known = ~np.isnan(table)
     n_splits, is_copy = known.sum(axis=1), np.full(len(table), True)
     for scores, is_known in zip(table.T, known.T, strict=True):

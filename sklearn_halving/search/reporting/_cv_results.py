@@ -20,7 +20,7 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._protocol import PlaysStages
 from sklearn_halving.policies.noise._additive_model import fit_table
 from sklearn_halving.resources import WholeFit
-from sklearn_halving.search._run import Run
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.splits._stream import corrected_variance_of_mean
 
 NEGLIGIBLE = 1e-12

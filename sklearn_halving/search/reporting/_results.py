@@ -16,7 +16,7 @@ from sklearn_halving.policies._protocol import Believes, alive_arms
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.noise._noise_estimates import probability_of_choice
 from sklearn_halving.resources import Resource
-from sklearn_halving.search._run import Run
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks

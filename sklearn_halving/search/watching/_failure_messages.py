@@ -16,7 +16,7 @@ from sklearn_halving._formatting import counted, object_text, raised, seconds_te
 from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
-from sklearn_halving.search._run import RESUME, Run
+from sklearn_halving.search._run_state import RESUME, Run
 
 FEW_FULL_FITS = 3
 """Warn if the budget cannot fit this many candidates in full."""

@@ -17,7 +17,7 @@ from sklearn_halving.execution._pull_loop import PullObserver
 from sklearn_halving.execution._types import Outcome
 from sklearn_halving.policies._types import NO_ARM, Pull
 from sklearn_halving.resources import Resource, WholeFit
-from sklearn_halving.search._run import Run
+from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._plan import SearchPlan
 from sklearn_halving.search.watching._callbacks import CallbackTree
 

@@ -7,7 +7,7 @@ import numpy as np
 from games import play_in_flight
 from sklearn_halving._gaussian_process import ArmPrior
 from sklearn_halving.policies import BayesGap, Problem
-from sklearn_halving.policies.bases._gap_rule import Exploration
+from sklearn_halving.policies.bases._gap_rule import AdaptiveBeta
 
 
 def correlated_arms() -> np.ndarray:
@@ -26,7 +26,7 @@ def test_copies_of_arms_change_the_printed_beta_and_not_the_effective() -> None:
             n_counted = len(copied)
             if rule == "effective":
                 n_counted = ArmPrior.of(copied, n_counted).effective_n_arms()
-            exploration = Exploration(rule, np.diag(copied), n_counted, 100, 0.25)
+            exploration = AdaptiveBeta(rule, np.diag(copied), n_counted, 100, 0.25)
             alive = np.ones_like(means, dtype=bool)
             # An epsilon, so that the leader's copies do not change its distance to the second.
             betas[rule, n_copies] = exploration.beta(means, deviations, alive, 9.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, is_dataclass, replace
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import pytest
 
@@ -35,8 +35,7 @@ def test_each_field_with_a_rule_refuses_what_breaks_it(cls):
         for bad in (object(), "no value", float("nan")):
             with pytest.raises((ValueError, TypeError), match=rf"^{name} must .*, got "):
                 rule.check(name, bad, rule.advice)
-    for base in cls.__mro__:
-        inspect.get_annotations(base, eval_str=True)  # an error would switch off the checks
+    get_type_hints(cls)  # an error would switch off the checks
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def greedy_counts(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_halving.policies.bases._greedy_allocation import greedy_counts
+    >>> from sklearn_halving.policies.bases._pulls_by_index import greedy_counts
     >>> greedy_counts(np.array([3.0, 1.0, 0.0]), np.array([1, 1, 1]), 6)
     array([5, 1, 0])
     """

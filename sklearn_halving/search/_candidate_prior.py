@@ -1,4 +1,4 @@
-"""The model of candidates behind BayesGapSearchCV: their features and prior covariance."""
+"""The prior of candidates behind BayesGapSearchCV: their features and covariance."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_halving.search import candidate_features
-from sklearn_halving.search._candidate_model import draw_evenly, make_prior
+from sklearn_halving.search._candidate_prior import draw_evenly, make_prior
 
 each_kernel = pytest.mark.parametrize("kernel", ["squared_exponential", "matern"])
 
