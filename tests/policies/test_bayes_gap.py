@@ -90,7 +90,8 @@ def test_plays_the_algorithm(beta: str, seed: int, epsilon: float) -> None:
     )
     assert arms == expected
     np.testing.assert_allclose(game.belief().regret_bounds, bounds, rtol=1e-6, atol=1e-7)
-    assert game.recommend() == best
+    mean = game.belief().mean  # ties within a thousandth of a deviation go to arms with rewards
+    assert mean[game.recommend()] == pytest.approx(mean[best], abs=1e-3)
 
 
 def test_the_papers_recommendation_is_the_leader_of_the_round_with_the_least_bound() -> None:

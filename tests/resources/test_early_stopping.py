@@ -120,7 +120,7 @@ def test_an_evaluation_set_of_the_user_is_left_alone(need):
     fit_params = {"eval_set": [(X[:40], Y[:40])]}
     search = searched(stopping(lightgbm), depths(), fit_params, refit=False)
     assert not search.history_["failed"].any()
-    assert all(outcome.n_rounds is None for outcome in search._results.outcomes)
+    assert all(outcome.n_rounds is None for outcome in search._results.fits.outcomes)
 
 
 def test_callbacks_ask_for_early_stopping_too(need):
