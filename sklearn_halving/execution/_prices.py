@@ -44,6 +44,8 @@ class Prices:
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     """The longest time of a fit, by level and arm."""
     _sizes: dict[int, Sizes] = field(default_factory=dict)
+    _abandoned: set[int] = field(default_factory=set)
+    """Arms with a fit that was abandoned, which tells how long it takes at least."""
     _lock: Lock = field(default_factory=Lock)  # fits may start in threads
 
     @property
@@ -59,6 +61,8 @@ class Prices:
             self.dearest = max(self.dearest, seconds * (self.top / level))
         elif seconds == 0:  # not even begun
             return
+        else:
+            self._abandoned.add(arm)
         with self._lock:
             self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
             self._sizes[arm] = self._sizes_of(params)
@@ -95,7 +99,8 @@ class Prices:
             nearest = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
             known, factor = self._seconds[nearest], self._growth(nearest, level)
         latest = [*islice(reversed(known.items()), N_LATEST)]
-        near = factor * min(s * own.ratio(self._sizes[a]) for a, s in latest)
+        ended = [(a, s) for a, s in latest if a not in self._abandoned]
+        near = factor * min((s * own.ratio(self._sizes[a]) for a, s in ended), default=inf)
         prices = [s for _, s in latest]
         prices = prices[:-1] if len(prices) > N_WARM else prices
         if max(prices) <= FAR_APART * median(prices):
