@@ -100,9 +100,10 @@ class GapE(IndexPolicy):
 class GapEV(IndexPolicy):
     """Pull ``argmax -gap + sqrt(2 a V / N) + 7 a b / (3 (N - 1))``, where V is the variance.
 
-    Every arm is pulled twice first. With ``a = 8 (n - 2 K) / (9 H)`` and
-    ``H = sum of ((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2``, where s is the standard deviation of
-    an arm, the probability of a wrong answer decreases as ``exp(-n / (512 H))``.
+    This is the paper's algorithm with one bandit. Every arm is pulled twice first. With
+    ``a = 8 (n - 2 K) / (9 H)`` and ``H = sum of ((s + sqrt(s^2 + 16 b gap / 3)) / gap)^2``, where
+    s is the standard deviation of an arm, the probability of a wrong answer decreases as
+    ``exp(-n / (512 H))``.
 
     Parameters
     ----------

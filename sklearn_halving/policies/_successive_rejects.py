@@ -73,8 +73,8 @@ def play_phases(game: PlannedGame, plan: tuple[Phase, ...]) -> Iterator[IntArray
     """Play the phases of Fig. 16.1, with the means over all pulls so far."""
     for phase in plan:  # k = 1, 2, ..., K - 1
         yield game.within_splits(game.contested() * phase.n_each)  # (1) n_k - n_(k-1) pulls each
-        game.best = best_known(game.alive, game.mean)
         game.alive = keep_best(game.mean, game.alive, phase.n_kept)  # (2) drop the worst arm
+        game.best = best_known(game.alive, game.mean)  # the only one left after phase K - 1
         game.stage += 1
 
 
@@ -85,8 +85,9 @@ class SuccessiveRejects(PlannedPolicy):
     There are K - 1 phases. In phase k, every arm in play is pulled until it has ``n_k`` pulls
     (`phase_lengths`). Then the arm with the smallest mean is rejected. For rewards in [0, 1], the
     probability of a wrong answer is at most ``K (K - 1) / 2 exp(-(n - K) / (log_bar(K) H))``
-    with ``H = sum of i / gap_i^2`` (theorem 16.4). The policy needs neither H nor the range of
-    the rewards, and is a good choice for a small number of arms.
+    with ``H = max of i / gap_i^2``, where i is the rank of an arm (COLT 2010, theorem 2). The
+    policy needs neither H nor the range of the rewards, and is a good choice for a small number
+    of arms. The paper drops one of equal arms at random, this policy the last one.
 
     Parameters
     ----------

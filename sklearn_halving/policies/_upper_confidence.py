@@ -49,7 +49,7 @@ class UCBE(IndexPolicy):
 
     References
     ----------
-    Audibert and Bubeck. Best arm identification in multi-armed bandits. COLT 2010, Fig. 2.
+    Audibert, Bubeck and Munos. Best arm identification in multi-armed bandits. COLT 2010, Fig. 2.
 
     Examples
     --------

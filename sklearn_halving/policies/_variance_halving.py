@@ -231,7 +231,10 @@ class VarianceHalving(PlannedPolicy):
           one pull per arm is needed.
         - "pooled": halving that pulls ``argmax v / N`` within a stage.
         - "ucb": SHAdaVar (Algorithm 4). It pulls ``argmax U / N``, where U is an upper confidence
-          bound of the variance (eq. 7), once each arm has the pulls that the bound requires.
+          bound of the variance (eq. 7), once each arm has the pulls that the bound requires. If
+          the number of splits is limited, it pulls ``argmax v / N`` instead, with v not shrunk.
+          The algorithm of the paper also needs ``keep_pulls=False`` and ``plans_per_stage`` above
+          ``n_pulls``.
         - "known": SHVar (Algorithm 3). It pulls ``argmax sigma^2 / N``.
         - "uniform": SH (Algorithm 2). It pulls the arms in turn.
     reward_variances : array-like of shape (n_arms,), default=None
@@ -360,11 +363,11 @@ class VarianceHalving(PlannedPolicy):
                 n_left -= 1
                 is_end = i == len(plans) if halves else not n_left
                 mean = self._estimates(game).mean if is_end else game.mean
+                if halves and is_end:  # lines 9 to 12: A_(s + 1)
+                    game.alive = keep_best(mean, game.alive, (width + 1) // 2)
                 # A single survivor is not pulled again and stays the best.
                 best = best_alive(game.alive, mean)
                 game.best = game.best if best == NO_ARM and game.alive.any() else best
-                if halves and is_end:  # lines 9 to 12: A_(s + 1)
-                    game.alive = keep_best(mean, game.alive, (width + 1) // 2)
                 if n_left and self._is_clear(game):
                     game.is_stopped = True
                     return

@@ -265,7 +265,7 @@ def test_a_range_that_is_needed_must_be_known() -> None:
 
 def test_what_never_ends_is_stopped() -> None:
     alike = BernoulliArms([0.5, 0.5])
-    with pytest.raises(RuntimeError, match=r"max_pulls=200 .* Give it a max_pulls"):
+    with pytest.raises(RuntimeError, match=r"max_pulls=200 .* Give the policy a max_pulls"):
         simulate(LUCB(0.1), alike, 5, max_pulls=200)
     assert simulate(LUCB(0.1, max_pulls=200), alike, 5, max_pulls=200).n_pulls.max() == 200
 
