@@ -39,10 +39,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.policies import Problem, VarianceHalving
-from sklearn_halving.search.reporting._cv_results import (
-    additive_means,
-    probability_best,
-)
+from sklearn_halving.policies.noise._noise_estimates import probability_of_choice
+from sklearn_halving.search.reporting._cv_results import additive_means
 
 CHUNK = 50  # problems at a time
 MEANS = ("even", "few good", "exponential", "clustered", "normal", "near-duplicates")
@@ -118,7 +116,7 @@ def claim_of(
     """Return what the search would say of this choice; None if it says nothing."""
     level, no_arm = np.ones(len(seen), dtype=int), np.zeros(len(seen), dtype=bool)
     mean = additive_means(seen, ~np.isnan(seen), level, no_arm)
-    probability = float(probability_best(mean, seen, level, overlap)[winner])
+    probability = float(probability_of_choice(mean, seen, overlap)[winner])
     if np.isnan(probability):
         return None
     return Claim(group, probability, bool(truth[winner] == truth.max()))

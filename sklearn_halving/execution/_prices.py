@@ -44,8 +44,8 @@ class Prices:
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     """The longest time of a fit, by level and arm."""
     _sizes: dict[int, Sizes] = field(default_factory=dict)
-    _abandoned: set[int] = field(default_factory=set)
-    """Arms with a fit that was abandoned, which tells how long it takes at least."""
+    _abandoned: set[tuple[int, int]] = field(default_factory=set)
+    """Levels and arms of fits that were abandoned, which tell how long they take at least."""
     _lock: Lock = field(default_factory=Lock)  # fits may start in threads
 
     @property
@@ -62,7 +62,7 @@ class Prices:
         elif seconds == 0:  # not even begun
             return
         else:
-            self._abandoned.add(arm)
+            self._abandoned.add((level, arm))
         with self._lock:
             self._seconds[level][arm] = max(seconds, self._seconds[level].get(arm, 0.0))
             self._sizes[arm] = self._sizes_of(params)
@@ -94,12 +94,12 @@ class Prices:
         small = self._seconds[max(below)][arm] * self._growth(max(below), level) if below else 0.0
         if below and not own.is_unlimited:  # which may take longer to converge with more rows
             return small
-        factor = 1.0
+        near_level, factor = level, 1.0
         if not known:  # a smaller fit takes no longer
-            nearest = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
-            known, factor = self._seconds[nearest], self._growth(nearest, level)
+            near_level = min(self._seconds, key=lambda k: (k < level, abs(k - level)))
+            known, factor = self._seconds[near_level], self._growth(near_level, level)
         latest = [*islice(reversed(known.items()), N_LATEST)]
-        ended = [(a, s) for a, s in latest if a not in self._abandoned]
+        ended = [(a, s) for a, s in latest if (near_level, a) not in self._abandoned]
         near = factor * min((s * own.ratio(self._sizes[a]) for a, s in ended), default=inf)
         prices = [s for _, s in latest]
         prices = prices[:-1] if len(prices) > N_WARM else prices

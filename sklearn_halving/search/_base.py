@@ -7,7 +7,9 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import Self
+from dataclasses import replace
+from inspect import Signature, signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -56,7 +58,13 @@ from sklearn_halving.search.preparing._candidates import make_source
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
-from sklearn_halving.search.reporting._results import Fits, grid_fits, make_results, take_rows
+from sklearn_halving.search.reporting._results import (
+    Fits,
+    Results,
+    grid_fits,
+    make_results,
+    take_rows,
+)
 from sklearn_halving.search.reporting._summary import Summarizer, search_html
 from sklearn_halving.search.reporting._summary_data import Summary
 from sklearn_halving.search.watching import _failure_messages as failures
@@ -72,6 +80,15 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     A subclass defines its parameters, and what follows from them and from the data (`_setup`).
     """
+
+    __signature__: ClassVar[Signature]
+    _results: Results
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Show the parameters of the constructor in documentation, not those of `__new__`."""
+        super().__init_subclass__(**options)
+        own = list(signature(cls.__init__).parameters.values())[1:]
+        cls.__signature__ = Signature(own)
 
     def __new__(cls, *_: object, **params: object) -> Self:
         """Refuse a parameter that another search has, or that has another name."""
@@ -156,8 +173,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 self._report(run, end)
                 self._choose(run)
         if interrupt.is_requested:  # while the results were set
-            self.stopped_by_ = "interrupt"
-            raise KeyboardInterrupt(run.stopped_message(run.end("interrupt")))
+            end = run.end("interrupt")
+            self.stopped_by_ = end.reason
+            self._results = replace(self._results, end=end)
+            raise KeyboardInterrupt(run.stopped_message(end))
         self._refit_best(run, callbacks)
         progress.write_end(self)
         callbacks.end()
@@ -548,7 +567,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         hidden = STATISTICS if run.plan.has_rungs else ()  # only the columns of GridSearchCV
         table = self._results.cv_results.items()
         self.cv_results_ = {name: column for name, column in table if not name.startswith(hidden)}
-        if "n_fits" in self.get_params(deep=False):
+        if "n_fits" in vars(self):
             most = run.plan.max_pulls
             self.n_fits_left_ = None if most is None else most - len(outcomes)
         if (belief := self._results.verdict.belief) is not None:

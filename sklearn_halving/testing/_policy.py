@@ -167,7 +167,7 @@ def check_policy(policy: Policy, problem: Problem | None = None, *, seed: int = 
     require_policy(policy)
     if problem is None:
         problem = Problem(5, 1, 9, 10, reward_range=(0, 1))
-        problem = replace(problem, n_arms=policy.plan(problem).n_arms)
+    problem = replace(problem, n_arms=policy.plan(problem).n_arms)
     for rewards in Rewards(seed), Rewards(seed, 2), Rewards(seed, share_nan=0.2):
         first = Play(policy, problem, rewards).run()
         again = Play(policy, problem, rewards, differs=True).run()

@@ -48,6 +48,9 @@ def check_resource(resource: Resource, estimator: Estimator, *, exact: bool = Tr
     """
     is_resource = not isinstance(resource, type) and isinstance(resource, Resource)
     require(is_resource, resource, "must be an object with the members of Resource.")
+    require(isinstance(resource.name, str), resource, "must have a name that is a str.")
+    of_target = isinstance(resource.for_target(Y), Resource)
+    require(of_target, resource, "must return itself, or another resource, from for_target.")
     before = str(estimator.get_params())
     resource.check(estimator, frozenset())
     low, high = resource.level_range(estimator, len(Y), 4)

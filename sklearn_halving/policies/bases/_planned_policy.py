@@ -246,6 +246,6 @@ class PlannedPolicy(BasePolicy):
             return open_plan(problem, most, reward_range=known)
         return Plan((Bracket(None, stages),), most, is_exact=False, reward_range=known)
 
-    def start(self, problem: Problem, seed: Seed = None) -> Any:
+    def start(self, problem: Problem, seed: Seed = None) -> PlannedGame:
         """Return the game before the first pull. The policy is deterministic; no seed is used."""
         return self.game(self, problem)

@@ -133,8 +133,10 @@ def _only_difference(other: SearchRecord, now: SearchRecord) -> str:
         # What holds it, such as a parameter that is a function, has another digest, too.
         details = {n for n in details - {*code} if not DIGEST.search(now.details.get(n, ""))}
         details.add(OWN + ", ".join(name.removeprefix(OWN) for name in code))
-    if details:
-        fields -= {"arguments of fit", "estimator", "scoring", "error_score"}
+    has_code = any(name.startswith(OWN) for name in details)
+    for field in {"arguments of fit", "estimator", "scoring", "error_score"} & fields:
+        if has_code or any(name.startswith(field) for name in details):
+            fields.discard(field)  # its details say it
     names = details | fields
     return names.pop() if len(names) == 1 else ""
 

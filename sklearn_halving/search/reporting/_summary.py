@@ -213,6 +213,8 @@ class Summarizer:
         if len(common) < n_least:
             amount = number_text(results.fits.resource.to_amount(at_own))
             at = f"{results.fits.resource.name}={amount}" if at_own < level else ""
+            if not at and results.fits.plan.has_rungs:  # the rungs differ in their splits
+                at = counted(len(scores[own]), "split")
             return replace(about, n_splits=len(common), dropped_at=at)
         yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
         variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
