@@ -332,7 +332,9 @@ class PullLoop:
             return False
         is_stopped = self._is_stopped()
         is_late = self._stopped_by == "time_budget" and self._has_full_fit
-        gives_up = is_late and self.executor.can_abandon
+        # The first fit, of the own model, is the answer if there is no time for more.
+        has_answer = bool(self.log.places) or self._first not in self._open
+        gives_up = is_late and has_answer and self.executor.can_abandon
         patience = min(PATIENCE, max(0.0, self._left()))
         try:
             results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
