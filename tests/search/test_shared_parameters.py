@@ -116,6 +116,9 @@ def test_a_subclass_may_have_parameters_of_other_searches_and_of_its_own():
     search = Own(SVC(), {"C": [1.0]}, sampler="mine", n_iter=3)
     assert search.param_distributions == {"C": [1.0]}
     assert search.others == {"sampler": "mine", "n_iter": 3}
+    shown = Own.__signature__  # Sphinx reads it, and would else show that of `__new__`
+    assert [*shown.parameters] == ["estimator", "param_grid", "others"]
+    assert HyperbandSearchCV.__signature__ == signature(HyperbandSearchCV)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold, ParameterGrid, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeRegressor
 
 from search.common import parametrize_searches, small
 from search.resuming import (
@@ -164,6 +165,18 @@ def test_another_search_in_the_file_is_as_alone_and_one_difference_is_named(
     assert len(texts) == (name != "" and "nothing" not in name), "said once"
     assert not texts or re.search(f"only in {name}", texts[0])
     assert found(small(search_class, Steady(), GRID, checkpoint=path).fit(X, Y)) == first
+
+
+def test_the_only_difference_is_that_from_a_search_without_another(tmp_path):
+    def search(**params):
+        model, space = DecisionTreeRegressor(random_state=0), {"max_depth": [1, 2, 3]}
+        return small(HyperbandSearchCV, model, space, checkpoint=tmp_path / "j", **params)
+
+    search().fit(X, Y)
+    with pytest.warns(UserWarning, match="only in error_score"):
+        search(error_score=0).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"only in arguments of fit\."):
+        search().fit(X, Y, sample_weight=np.ones(len(Y)))
 
 
 OWN_CODE = """
