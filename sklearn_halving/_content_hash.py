@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 import numpy as np
 from scipy import sparse
 
-from sklearn_halving._own_code import contents, is_installed, is_own
+from sklearn_halving._own_code import contents, is_of_package, is_own
 from sklearn_halving._typing import Parameterized, Params
 
 DIGEST_BYTES = 16
@@ -329,7 +329,7 @@ class _Hasher:
         self._tag("name", _full_name(function).encode())
         cells = gc.get_referents(*(function.__closure__ or ()))  # also of a name not bound yet
         self._add_all([cells, vars(function), function.__defaults__, function.__kwdefaults__])
-        if not is_installed(function.__code__.co_filename):  # unlike a wrapper of scikit-learn
+        if not is_of_package(function):  # unlike a wrapper of scikit-learn
             self.add(function.__code__)
             self._find(function)
 

@@ -28,10 +28,23 @@ def is_own(thing: type | types.FunctionType | types.ModuleType) -> bool:
     """Return whether code is the user's own, and not part of an installed package."""
     module = thing.__name__ if isinstance(thing, types.ModuleType) else str(thing.__module__)
     package = module.partition(".")[0]
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    if package in PACKAGES or package in sys.stdlib_module_names:
+        return False
     if isinstance(thing, types.FunctionType):
-        file = thing.__code__.co_filename
-    return not (package in PACKAGES or package in sys.stdlib_module_names or is_installed(file))
+        return not is_of_package(thing)
+    # In a worker, __main__ is not the script that a class comes from.
+    is_of_script = module in ("__main__", "__mp_main__")
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return is_of_script or not is_installed(file)
+
+
+def is_of_package(function: types.FunctionType) -> bool:
+    """Return whether an installed package has made a function, such as a wrapper of a method.
+
+    Its code has lost its file if it was sent to a worker by value.
+    """
+    file = function.__globals__.get("__file__") or function.__code__.co_filename
+    return is_installed(str(file))
 
 
 def is_installed(file: str) -> bool:

@@ -59,6 +59,7 @@ class Prices:
         seconds = outcome.fit_seconds + outcome.score_seconds
         if outcome.kind != "abandoned":
             self.dearest = max(self.dearest, seconds * (self.top / level))
+            self._abandoned.discard((level, arm))
         elif seconds == 0:  # not even begun
             return
         else:
@@ -140,18 +141,18 @@ class Sizes:
     def ratio(self, other: Sizes) -> float:
         """Return how many times as long a fit may take as another.
 
-        It is at most in proportion to a number. With another text as a value, nothing is known of
-        a fit that is not limited.
+        It is at most in proportion to each number. With another text as a value, nothing is known
+        of a fit that is not limited.
         """
-        largest = 1.0
+        product = 1.0
         for name, value in self.params.items():
             known = other.params.get(name)
             a, b = number_of(value), number_of(known)
             if a and b:
-                largest = max(largest, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
+                product *= max(1.0, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
             elif isinstance(value, str) and isinstance(known, str) and value != known:
                 return inf
-        return largest
+        return product
 
 
 def is_unlimited(params: Params) -> bool:

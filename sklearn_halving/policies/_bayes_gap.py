@@ -146,8 +146,8 @@ class BayesGap(BasePolicy):
         "largest_mean" recommends the arm with the largest posterior mean, even if it was never
         pulled. "smallest_bound" is the rule of the paper: it recommends the leader of the round
         in which the upper bound of the leader's regret was smallest. The algorithm as printed also
-        has ``beta="printed"`` and ``standardize=False``; else, the bounds of different rounds have
-        different units.
+        has ``beta="printed"`` and ``standardize=False``. Otherwise, the bounds of different rounds
+        have different units.
     standardize : bool, default=True
         Whether the mean level and the scale of the rewards are estimated from the rewards so far
         (`ArmPosterior.offset_and_scale`). Only the ratios of the given variances then matter. If

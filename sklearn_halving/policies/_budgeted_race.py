@@ -335,7 +335,7 @@ class RaceGame:
                 row[list(self.full[arm])] = list(self.full[arm].values())
             n_all = self.n_splits - len(self.doubtful)
             # Until it has all splits from the start, the baseline is an arm as any other.
-            baseline = self.baseline if self._goals()[2] >= n_all else None
+            baseline = self.baseline if self._n_of_baseline >= n_all else None
             self._standings = Standings.of(np.array(arms, dtype=np.int64), table, n_all, baseline)
         return self._standings
 
@@ -381,7 +381,7 @@ class RaceGame:
         """Return a pull of the baseline, which shows early how much the splits differ."""
         if self.baseline not in self.full or self.baseline in self.failed:
             return None
-        return self._first_open(self._lacking(self.baseline, self._goals()[2]))
+        return self._first_open(self._lacking(self.baseline, self._n_of_baseline))
 
     def _due_promotion(self) -> Pull | None:
         """Return a full pull of the best screened arm, if one is due."""
@@ -441,19 +441,23 @@ class RaceGame:
         standings, price, order = self.standings, self.costs.price, self.standings.order
         if price is None:
             return []
-        n_arms, n_wanted, _ = self._goals()
+        n_arms, n_wanted = self._goals()
         n_left = self.costs.room(self.in_flight, self._to_refit()) / price
         can_win = n_wanted - standings.n_asked(self.in_flight)[order] <= max(n_left, 0)
         best = standings.arms[order[can_win][:n_arms]].tolist()
         return [pull for arm in best for pull in self._lacking(arm, n_wanted)]
 
-    def _goals(self) -> tuple[int, int, int]:
-        """Return how many arms get how many splits by the end, and the baseline at the start."""
+    def _goals(self) -> tuple[int, int]:
+        """Return how many arms get how many splits by the end."""
         n_all = min(self.n_splits - len(self.doubtful), N_COMPLETE)
-        size = min(self.costs.size, PULLS_PER_COMPARISON * N_COMPLETE)  # perhaps without end
-        n_arms = 1 + int(size // (PULLS_PER_SPLIT * max(n_all, 1)))
-        n_wanted = int(min(size // PULLS_PER_SPLIT, n_all))
-        return min(self.n_finalists, n_arms), n_wanted, int(3 * (size // PULLS_PER_COMPARISON))
+        n_each = self.costs.size / PULLS_PER_SPLIT  # perhaps without end
+        n_arms = 1 + int(min(n_each / max(n_all, 1), self.n_finalists))
+        return min(self.n_finalists, n_arms), int(min(n_each, n_all))
+
+    @property
+    def _n_of_baseline(self) -> int:
+        """Number of splits that the baseline gets at the start."""
+        return 3 * int(min(self.costs.size / PULLS_PER_COMPARISON, N_COMPLETE))
 
     def _lacking(self, arm: int, n_splits: int) -> list[Pull]:
         """Return pulls of an arm up to a number of splits, at most `N_COMPLETE`."""
@@ -526,7 +530,7 @@ class RaceGame:
         """Return what is left, without what completes the best arms, or new ones, at the end."""
         kept = sum(self.costs.expected(p) for p in self._closing() if p not in self.in_flight)
         if self.standings.leader in (NO_ARM, self.baseline):
-            n_arms, n_wanted, _ = self._goals()
+            n_arms, n_wanted = self._goals()
             kept = n_arms * max(0, n_wanted - 1) * (self.costs.price or 0.0)
         return self.costs.room(self.in_flight, self._to_refit()) - kept
 

@@ -319,6 +319,7 @@ class UGapEc(_UGap):
     (0.0, 499)
     """
 
+    budget = "max_pulls"
     game = ConfidentGame
 
     epsilon: Tolerance

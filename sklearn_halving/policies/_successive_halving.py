@@ -555,7 +555,7 @@ class GridHalving(BracketPolicy):
 
     References
     ----------
-    The rungs are rungs of successive halving. Li, Jamieson, DeSalvo, Rostamizadeh and
+    For the rungs: Li, Jamieson, DeSalvo, Rostamizadeh and
     Talwalkar. Hyperband: a novel bandit-based approach to hyperparameter optimization. JMLR 18
     (2018), Fig. 10.
 

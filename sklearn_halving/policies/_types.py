@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -71,7 +71,11 @@ class Pulls(Sequence[Pull]):
         columns = self.arm.tolist(), self.level.tolist(), self.repetition.tolist()
         return map(Pull, *columns)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Pull: ...
+    @overload
+    def __getitem__(self, index: slice) -> Pulls: ...
+    def __getitem__(self, index: int | slice) -> Pull | Pulls:
         columns = self.arm[index], self.level[index], self.repetition[index]
         return Pulls(*columns) if isinstance(index, slice) else Pull(*map(int, columns))
 

@@ -300,6 +300,7 @@ class LUCB(IndexPolicy):
     (0.0, 725)
     """
 
+    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05
@@ -381,6 +382,7 @@ class LilUCB(IndexPolicy):
     (0.0, 88)
     """
 
+    budget = "max_pulls"
     game = ConfidentGame
 
     delta: Confidence = 0.05

@@ -261,8 +261,8 @@ class VarianceHalving(PlannedPolicy):
         errors of the difference, a one-sided 95 % limit. If None, this rule is not used.
     overlap : float or None, default=None
         Size of a test set divided by the size of a training set, which the stopping rules need
-        (see `standard_errors`). 0 assumes that the rewards of an arm are independent. None is
-        the one of the problem, which is 0 outside of a search.
+        (see `standard_errors`). 0 assumes that the rewards of an arm are independent. None
+        takes it from the problem, where it is 0 outside of a search.
 
     Notes
     -----

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, Literal, Self
 
@@ -20,7 +20,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_halving._checks import CheckedFields, Positive
+from sklearn_halving._checks import CheckedFields, Positive, refuse_unless
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.resources._boosters import (
     BOOSTING_NAMES,
@@ -577,6 +577,7 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
     if isinstance(resource, ParameterValue):
         return resource.for_estimator(estimator)
     if isinstance(resource, Resource) and not isinstance(resource, type):
+        _check_answers(resource)
         return resource
     known = estimator.get_params()
     if isinstance(resource, str):
@@ -594,6 +595,21 @@ def resolve_resource(resource: object, estimator: Estimator) -> Resource:
         f"{type(estimator).__name__}, or a Resource object; got {resource!r}."
         f"{suggestion(str(resource), [*_BY_NAME, *known])} Parameters are {listed(known)}."
     )
+
+
+def _check_answers(resource: Resource) -> None:
+    """Raise before any fit if a resource of the user returns what cannot be used."""
+    amount = resource.to_amount(1)
+    is_number, owner = isinstance(amount, Real) and math.isfinite(amount), type(resource).__name__
+    refuse_unless(is_number, f"to_amount(1) of {owner}", "be a finite number", repr(amount))
+    for name, answer, kind in (
+        ("name", resource.name, str),
+        ("to_level", resource.to_level(amount), Integral),
+        ("params_at(1)", resource.params_at(1), Mapping),
+        ("for_target(None)", resource.for_target(None), Resource),
+    ):
+        rule = f"be of type {kind.__name__}"
+        refuse_unless(isinstance(answer, kind), f"{name} of {owner}", rule, repr(answer))
 
 
 def units_of(resource: object) -> str:

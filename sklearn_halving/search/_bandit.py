@@ -20,7 +20,7 @@ from sklearn_halving.resources import Resource
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.samplers._space import Continuous, Uniform, dimension_of
 from sklearn_halving.search._base import BaseSearch
-from sklearn_halving.search._parameters import Inputs, Reward
+from sklearn_halving.search._parameters import Inputs, Reward, SharedParameters
 from sklearn_halving.search.preparing import _numbers
 from sklearn_halving.search.preparing._candidates import resolve_sampler
 from sklearn_halving.search.preparing._plan import Setup, make_plan
@@ -259,6 +259,8 @@ class BanditSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
+    policy: Any
+
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         check_policy_or_name(self.policy)
         grows = self.policy == "budgeted_race" or isinstance(self.policy, GrowsArms)
@@ -390,7 +392,7 @@ def check_policy_or_name(policy: object) -> None:
         ) from error
 
 
-def range_of_steering_score(search: Any) -> tuple[float, float] | None:
+def range_of_steering_score(search: SharedParameters) -> tuple[float, float] | None:
     """Return the range of the score that guides the search, or None if it is not known."""
     scoring, classifies = search.scoring, is_classifier(search.estimator)
     if isinstance(scoring, list | tuple | set | Mapping):

@@ -252,6 +252,10 @@ class HyperbandSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
+    n_loops: int | None
+    brackets: str | Sequence[int] | None
+    factor: float | None
+
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = resolve_resource(self.resource or "n_samples", self.estimator)
         space = search_space(self, resource, inputs)
@@ -512,6 +516,10 @@ class VarianceHalvingSearchCV(BaseSearch):
     ) -> None:
         self._set_parameters(locals())
 
+    allocation: Allocation
+    stop_probability: float | None
+    tolerance: float | None
+
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = _numbers.optional_resource(self)
         space = search_space(self, resource, inputs)
@@ -748,6 +756,10 @@ class BayesGapSearchCV(BaseSearch):
         pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         self._set_parameters(locals())
+
+    kernel: KernelName
+    acquisition: Acquisition
+    beta: float | BetaRule
 
     def _setup(self, inputs: Inputs) -> tuple[Setup, Policy]:
         resource = _numbers.optional_resource(self)

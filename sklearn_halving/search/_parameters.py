@@ -31,6 +31,7 @@ from sklearn_halving._unstable_imports import (
     scorers_of,
 )
 from sklearn_halving.execution._types import Outcome, PullLimits
+from sklearn_halving.resources import Resource
 from sklearn_halving.resources._resource import suggestion
 
 COUNT = Interval(Integral, 1, LARGEST_WHOLE, closed="both")
@@ -65,7 +66,30 @@ class SharedParameters:
         "max_resources": AMOUNT,
     }
 
+    estimator: t.Estimator
+    param_distributions: t.ParamDistributions
+    time_budget: float | str | None
+    n_jobs: int | None
+    scoring: t.Scoring | None
+    cv: t.CrossValidation | None
+    refit: t.Refit
+    random_state: t.RandomState | None
+    verbose: int
+    initial_candidates: Any
+    n_candidates: int | None
+    n_fits: int | None
+    fits_in_flight: int | None
+    sampler: Any
+    resource: str | Resource | None
+    min_resources: float | str | None
+    max_resources: float | str | None
+    checkpoint: t.FilePath | None
     warm_start: bool = False
+    fit_timeout: float | str | None
+    memory_limit: int | str | None
+    error_score: float | str
+    return_train_score: bool
+    pre_dispatch: int | str
 
     cv_results_: t.CvResults
     best_estimator_: Any
@@ -263,7 +287,7 @@ def read_bytes(name: str, value: int | str | None) -> int | None:
     return n_bytes
 
 
-def read_limits(search: Any) -> tuple[float, PullLimits]:
+def read_limits(search: SharedParameters) -> tuple[float, PullLimits]:
     """Return the seconds that a search may take, and the limits of a pull."""
     budget = read_seconds("time_budget", search.time_budget)
     seconds = read_seconds("fit_timeout", search.fit_timeout)

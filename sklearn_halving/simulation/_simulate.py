@@ -116,7 +116,7 @@ class SimulationResult:
     def mistake_probability(self) -> Estimate:
         """Share of problems in which another arm was better.
 
-        Its standard error is the one of ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
+        The standard error is computed for ``(mistakes + 1) / (n_problems + 2)``, so it is never 0.
         """
         share, n = float(self.is_mistake.mean()), self.n_problems
         smoothed = (self.is_mistake.sum() + 1) / (n + 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
@@ -17,9 +17,17 @@ ROWS_PER_NEIGHBOUR = 10
 """Minimum number of rows for each neighbour, so that fits on part of the rows work, too."""
 
 
+@overload
+def space_for(
+    estimator: Any, X: Any = None, y: Any = None, *, models: None = None
+) -> dict[str, Any]: ...
+@overload
+def space_for(
+    estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any]
+) -> list[dict[str, Any]]: ...
 def space_for(
     estimator: Any, X: Any = None, y: Any = None, *, models: Sequence[Any] | None = None
-) -> Any:
+) -> dict[str, Any] | list[dict[str, Any]]:
     """Return a good search space for an estimator, to print, change and pass to any search.
 
     Parameters

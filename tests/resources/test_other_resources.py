@@ -128,8 +128,14 @@ def test_resolve_resource_errors(resource):
 @pytest.mark.parametrize(
     ("method", "answer", "rule"),
     [
+        ("name", None, "be of type str"),
         ("level_range", (1.5, 20), "be two integers"),
         ("level_range", None, "be two integers"),
+        ("to_amount", "a lot", "be a finite number"),
+        ("to_amount", float("nan"), "be a finite number"),
+        ("to_level", 1.5, "be of type Integral"),
+        ("params_at", None, "be of type Mapping"),
+        ("for_target", None, "be of type Resource"),
         ("train", None, "return the model"),
     ],
 )
@@ -140,7 +146,7 @@ def test_nonsense_of_a_resource_is_named(method, answer, rule):
         def level_range(self, *known):
             return 1, 27
 
-    setattr(Own, method, lambda *given: answer)
+    setattr(Own, method, answer if method == "name" else lambda *given: answer)
     search = HyperbandSearchCV(SVC(), {"C": [1, 2, 3]}, resource=Own(), error_score="raise")
     with pytest.raises((ValueError, TypeError), match=f"{method}.* must {rule}"):
         search.fit(X, Y)

@@ -11,10 +11,12 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 
+from sklearn_halving import BanditSearchCV
 from sklearn_halving.policies import (
     NO_ARM,
     BasePolicy,
     BudgetedRace,
+    IndexPolicy,
     Plan,
     Problem,
     Pull,
@@ -190,6 +192,18 @@ def test_a_correct_policy_passes() -> None:
     check_policy(BudgetedRace())  # is told times
 
 
+def test_an_index_without_a_budget_would_never_end_and_is_refused() -> None:
+    class Greedy(IndexPolicy):
+        def index(self, arms: Any) -> Any:
+            return arms.mean
+
+    search = BanditSearchCV(RandomForestClassifier(9), {"max_depth": [1, 2]}, policy=Greedy())
+    with pytest.raises(AttributeError, match="n_pulls"):
+        check_policy(Greedy())
+    with pytest.raises(AttributeError, match="n_pulls"):
+        search.fit(np.eye(9), [0, 1, 0] * 3)
+
+
 def test_a_class_is_no_policy() -> None:
     with pytest.raises(TypeError, match="got the class Correct"):
         check_policy(Correct)  # type: ignore[arg-type]
@@ -320,6 +334,15 @@ def test_finds_the_mistake_of_a_resource(resource: Any, message: str) -> None:
     forest = RandomForestClassifier(9, random_state=0)
     with pytest.raises(AssertionError, match=message):
         check_resource(resource("n_estimators"), forest)
+
+
+def test_the_answers_of_a_resource_are_those_that_a_search_accepts() -> None:
+    class NoTarget(Iterations):
+        def for_target(self, y: Any) -> Any:
+            return None
+
+    with pytest.raises(ValueError, match=r"for_target.* must be of type Resource"):
+        check_resource(NoTarget("n_estimators"), RandomForestClassifier(9, random_state=0))
 
 
 def test_training_that_cannot_be_repeated_is_said_to_be_inexact() -> None:

@@ -93,12 +93,6 @@ RewardRange = Annotated[tuple[float, float], Rule(check_range, "For accuracy, it
 Tolerance = Annotated[float, Rule(check_not_negative, "It is a difference of rewards.")]
 
 
-def budget_of(policy: Any) -> tuple[str, Any]:
-    """Return the field with the maximum number of pulls, and this number; None for no maximum."""
-    name = "n_pulls" if hasattr(policy, "n_pulls") else "max_pulls"
-    return name, getattr(policy, name, None)
-
-
 def known_range(policy: Any, problem: Problem) -> RewardRange | None:
     """Return the range of rewards of a policy, or else that of the problem.
 

@@ -17,7 +17,6 @@ from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
 from sklearn_halving.policies.bases._base_policy import (
     BasePolicy,
-    budget_of,
     check_budget,
     known_range,
     reward_width,
@@ -190,14 +189,16 @@ class ConfidentGame(IndexGame):
 class IndexPolicy(BasePolicy):
     """Base class of a policy of your own that pulls the arm with the largest index.
 
-    A subclass is a frozen dataclass with the field ``n_pulls``, or ``max_pulls``, which may be
-    None, and writes `index`. A game asks for one pull at a time. Further requests before its
-    reward is known take pulls in flight into account.
+    A subclass is a frozen dataclass with the field ``n_pulls``, and writes `index`. A game asks
+    for one pull at a time. Further requests before its reward is known take pulls in flight into
+    account.
 
     Attributes
     ----------
     n_first : int
         Number of pulls that an arm needs before it has an index.
+    budget : {"n_pulls", "max_pulls"}
+        The field with the maximum number of pulls; ``max_pulls`` may be None.
     goes_on_when_decided : bool
         Whether an arm without rivals is still pulled, to collect rewards.
 
@@ -218,6 +219,7 @@ class IndexPolicy(BasePolicy):
     """
 
     n_first: ClassVar[int] = 1
+    budget: ClassVar[str] = "n_pulls"
     goes_on_when_decided: ClassVar[bool] = False
     game: ClassVar[type[IndexGame]] = IndexGame
 
@@ -246,7 +248,7 @@ class IndexPolicy(BasePolicy):
 
     def checked_budget(self, problem: Problem) -> float:
         """Return the maximum number of pulls, or raise if it is too small."""
-        (name, most), n_arms = budget_of(self), problem.n_arms
+        name, most, n_arms = self.budget, getattr(self, self.budget), problem.n_arms
         if most is None and name == "max_pulls":
             return inf
         why = f"to pull each of {n_arms} candidates {self.n_first} times"
@@ -255,7 +257,8 @@ class IndexPolicy(BasePolicy):
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        return open_plan(problem, budget_of(self)[1], reward_range=known_range(self, problem))
+        most = getattr(self, self.budget)
+        return open_plan(problem, most, reward_range=known_range(self, problem))
 
     def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
         """Return the game before the first pull.

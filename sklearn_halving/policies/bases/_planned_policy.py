@@ -19,7 +19,6 @@ from sklearn_halving.policies._plan import Bracket, Plan, Round, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull, Pulls
 from sklearn_halving.policies.bases._base_policy import (
     BasePolicy,
-    budget_of,
     is_outside,
     known_range,
 )
@@ -233,7 +232,8 @@ class PlannedPolicy(BasePolicy):
 
     def most_pulls(self, problem: Problem) -> int | None:
         """Return the maximum number of pulls; None if there is none."""
-        return budget_of(self)[1]
+        most: int | None = getattr(self, "n_pulls", getattr(self, "max_pulls", None))
+        return most
 
     def plan(self, problem: Problem) -> Plan:
         """Return the stages, or a single one if they are not known at the start.

@@ -29,7 +29,7 @@ from sklearn_halving.samplers._space import (
     dimension_of,
     is_finite_number,
 )
-from sklearn_halving.search._parameters import Inputs
+from sklearn_halving.search._parameters import Inputs, SharedParameters
 
 MAX_REDRAWS = 1000
 """If this many draws in a row give no new candidate, the space counts as exhausted."""
@@ -254,7 +254,7 @@ def _draw_indices(
     return drawn
 
 
-def search_space(parameters: Any, resource: Resource, inputs: Inputs) -> SearchSpace:
+def search_space(parameters: SharedParameters, resource: Resource, inputs: Inputs) -> SearchSpace:
     """Return the search space, with the candidates of ``initial_candidates`` in front.
 
     With ``param_distributions="auto"``, it is the ready space of the estimator, without the

@@ -25,7 +25,7 @@ from sklearn_halving.policies._arrays import FloatArray
 from sklearn_halving.resources import Resource
 from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
-from sklearn_halving.search._parameters import Inputs
+from sklearn_halving.search._parameters import Inputs, SharedParameters
 from sklearn_halving.splits import split_stream
 from sklearn_halving.splits._stream import check_groups, listed_splits
 
@@ -152,7 +152,7 @@ Pairs = Sequence[tuple[Rows, Rows]]
 
 
 def search_splits(
-    search: Any, inputs: Inputs, resource: Resource, *, is_stream: bool
+    search: SharedParameters, inputs: Inputs, resource: Resource, *, is_stream: bool
 ) -> SearchSplits:
     """Return the splits of the splitter, as in GridSearchCV, or a stream of splits.
 
@@ -219,7 +219,7 @@ class _Data:
     is_known: bool
 
     @classmethod
-    def of(cls, search: Any, inputs: Inputs) -> _Data:
+    def of(cls, search: SharedParameters, inputs: Inputs) -> _Data:
         """Return what the splits of a search depend on; raise if the data have no rows."""
         if num_samples(inputs.X) == 0:
             raise ValueError("Found array with 0 sample(s): X is empty; there is nothing to fit.")

@@ -213,8 +213,9 @@ class Summarizer:
         if len(common) < n_least:
             amount = number_text(results.fits.resource.to_amount(at_own))
             at = f"{results.fits.resource.name}={amount}" if at_own < level else ""
-            if not at and results.fits.plan.has_rungs:  # the rungs differ in their splits
-                at = counted(len(scores[own]), "split")
+            n_own, n_chosen = (sum(k[0] == level for k in scores[a]) for a in (own, chosen))
+            if not at and n_own < n_chosen and results.fits.plan.has_rungs:
+                at = counted(n_own, "split")  # rungs of the same level differ in their splits
             return replace(about, n_splits=len(common), dropped_at=at)
         yours, winner = (np.array([scores[arm][key] for key in common]) for arm in (own, chosen))
         variance = corrected_variance_of_mean(winner - yours, 1, results.overlap)
