@@ -1,6 +1,6 @@
-"""The ready space of LightGBM, and a wider one, against FLAML, on 4,000 training rows and more.
+"""The ready space of LightGBM against FLAML, on 4,000 training rows and more.
 
-All of them search for 20 and 60 seconds with one thread and five folds, on numbers: texts are
+Both search for 20 and 60 seconds with one thread and five folds, on numbers: texts are
 encoded. Run it where a core is free, because other work takes from the seconds. The choices are
 scored on rows that no search has seen. Points are 100 x accuracy or R2, over LightGBM with its
 default parameters. Standard errors are over tables. The tables of `DEVELOPMENT` do not count in
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,9 @@ import numpy as np
 import pandas as pd
 from _common import DATA, Cache, Report, one_thread, parse_options
 from lightgbm import LGBMClassifier, LGBMRegressor
-from scipy.stats import loguniform, uniform
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from sklearn_halving import AdaptiveSearchCV
-from sklearn_halving.spaces import loguniform_int
 
 BUDGETS, FOLDS, SHARE, MOST_ROWS = (20, 60), 5, 0.75, 15_000
 DEVELOPMENT = ("bike", "optdigits", "parkinsons", "pol", "puma32H")
@@ -33,14 +30,6 @@ HELD_OUT = (
     *("cpu.act", "delta.ailerons", "fried", "house8L", "mushroom", "page.blocks"),
     *("mv", "2dplanes", "letter", "cpu.small"),
 )
-WIDER = {
-    "learning_rate": loguniform(0.01, 0.5),
-    "n_estimators": loguniform_int(50, 1000),
-    "num_leaves": loguniform_int(3, 255),
-    "min_child_samples": loguniform_int(2, 120),
-    "reg_lambda": loguniform(1e-3, 1e2),
-    "colsample_bytree": uniform(0.3, 0.7),
-}
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Rows to train on and to test on, and their targets."""
 
@@ -61,11 +50,11 @@ def rows_of(table: str, seed: int) -> tuple[Rows, Any]:
     return rows, model(n_jobs=1, random_state=0, verbose=-1)
 
 
-def ours(space: Any, model: Any, X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> Any:
+def ours(model: Any, X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> Any:
     """Return the search of this library."""
     kind = StratifiedKFold if isinstance(model, LGBMClassifier) else KFold
     cv = kind(FOLDS, shuffle=True, random_state=seed)
-    search = AdaptiveSearchCV(model, space, time_budget=seconds, cv=cv, random_state=seed)
+    search = AdaptiveSearchCV(model, "auto", time_budget=seconds, cv=cv, random_state=seed)
     return search.fit(X, y)
 
 
@@ -92,8 +81,7 @@ def flaml_search(model: Any, X: np.ndarray, y: np.ndarray, seconds: float, seed:
 
 
 SEARCHES: dict[str, Callable[..., Any]] = {
-    "ready": partial(ours, "auto"),
-    "wider": partial(ours, WIDER),
+    "ready": ours,
     "FLAML": flaml_search,
 }
 
