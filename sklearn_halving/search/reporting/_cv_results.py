@@ -151,7 +151,7 @@ def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[Result
         results[f"mean_{name}_time"] = pulled_means(pulls.table(seconds), pulls.is_pulled)
         results[f"std_{name}_time"] = _deviations(pulls.table(seconds), pulls.is_pulled)
     params = [
-        task.candidates[arm] | task.resource.params_at(level)
+        task.candidates[arm].params | task.resource.params_at(level)
         for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
     ]
     results.update(param_columns(params))
@@ -240,7 +240,8 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         return {}
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        as_drawn = clone(task.estimator).set_params(**clone(task.candidates[arm], safe=False))
+        params = clone(task.candidates[arm].params, safe=False)
+        as_drawn = clone(task.estimator).set_params(**params)
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import End, Outcome
@@ -18,7 +19,8 @@ from sklearn_halving.policies.noise._noise_estimates import probability_of_choic
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._plan import Prepared, SearchPlan
+from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.splits._stream import split_scores
 
@@ -164,7 +166,7 @@ class Results:
         Fits that were abandoned do not count.
         """
         made = self.fits.outcomes[self.fits.n_known :]
-        seconds = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
+        seconds = sum(outcome.seconds for outcome in made)
         return self.seconds - seconds / self.n_workers
 
     def chosen_row(self) -> int:
@@ -182,20 +184,22 @@ class Results:
 
 def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
-    seconds = time.monotonic() - run.began
+    seconds = time.monotonic() - run.prices.began
     alive = alive_arms(run.game, run.plan.problem.n_arms)
     rows, table = make_table(run, alive, is_finished=end.reason == "policy")
     fitted = {pull.arm for pull in run.log.outcomes}
+    own = params_digest(own_candidate(run.task.estimator, run.setup.space))
+    same = [c.number for c in run.candidates if c.digest == own and c.number in fitted]
     return Results(
         fits,
         end,
         run.setup.space.distributions,
-        digests=run.candidates.digests,
+        digests=[candidate.digest for candidate in run.candidates],
         n_grid_fits=grid_fits(run),
         metric=run.metric,
-        own=next((arm for arm in sorted(fitted) if run.candidates.digests[arm] == run.own), None),
+        own=min(same, default=None),
         seconds=seconds,
-        limit=run.deadline - run.began,
+        limit=run.prices.deadline - run.prices.began,
         overlap=run.overlap,
         n_workers=run.n_workers,
         cv_results=table,
@@ -205,12 +209,12 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
     )
 
 
-def grid_fits(run: Run) -> int | None:
+def grid_fits(known: Prepared) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-    space, n_splits = run.setup.space, run.setup.splits.n_repetitions
+    space, n_splits = known.setup.space, known.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    is_whole = len(run.candidates.digests) >= space.at_most()  # repeated after all were made
+    is_whole = sum(1 for _ in known.candidates) >= space.at_most()  # repeated after all were made
     return space.n_of_grid * n_splits if is_whole else None
 
 
@@ -281,7 +285,7 @@ def _probability(
     if run.plan.has_rungs:
         # Equal candidates count once, or they would share the probability; the winner stays.
         index = finalists[np.argsort(rows.arm[finalists] != run.best_arm, kind="stable")]
-        index = index[first_of_each(run.candidates.digests[arm] for arm in rows.arm[index])]
+        index = index[first_of_each(run.candidates[arm].digest for arm in rows.arm[index])]
         index = index[:0] if len(index) == 1 else index  # alone, it is not certain
     elif run.plan.makes_candidates:
         n_scores = (~np.isnan(scores)).sum(axis=1)

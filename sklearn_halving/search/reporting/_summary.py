@@ -252,7 +252,7 @@ class Summarizer:
     def _failures(self) -> data.Failures:
         kinds = Counter(outcome.kind for outcome in self.results.fits.outcomes)
         n_failed = len(self.results.fits.outcomes) - kinds.pop("ok", 0)
-        errors = [outcome.error or outcome.score_error for outcome in self.results.fits.outcomes]
+        errors = [outcome.problem for outcome in self.results.fits.outcomes]
         texts = (without_addresses(raised(error)) for error in errors if error is not None)
         causes = dict.fromkeys(" ".join(text.split()) for text in texts)
         named = [re.sub(r"^[\w.]*\.(?=\w+:)", "", cause) for cause in causes]  # without its module
