@@ -279,6 +279,11 @@ class Outcome:
     limit: float | None = None
     levels: tuple[int, ...] = ()
 
+    def score(self, metric: str) -> float:
+        """Return the test score by a metric, or the only one."""
+        scores = self.test_scores
+        return float(scores[metric] if isinstance(scores, dict) else scores)
+
     @property
     def seconds(self) -> float:
         """Time for training and scoring."""

@@ -62,6 +62,7 @@ from sklearn_halving.search._run_state import (
     report_doubt,
 )
 from sklearn_halving.search.preparing import _plan as planning
+from sklearn_halving.search.preparing._candidates import SampledCandidates
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import (
@@ -286,7 +287,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         setup, problem, candidates = known.setup, known.plan.problem, known.candidates
         cost = setup.splits.refit_cost if self.refit else 0.0
         known_fits, first = None if store is None else KnownFits(task, store, limits), []
-        if known_fits is not None and known.plan.uses_time:
+        grows = known.plan.uses_time and isinstance(candidates, SampledCandidates)
+        if known_fits is not None and grows:
             first = candidates.start_with(known_fits, problem, setup.inputs.reward)
         return Run(
             **vars(known),

@@ -152,8 +152,7 @@ class Reward:
 
     def __call__(self, outcome: Outcome) -> float:
         """Return the test score that guides the search."""
-        scores = outcome.test_scores
-        return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)
+        return outcome.score(self.metric_of(outcome.test_scores))
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ N_TRIED = 100
 
 def resolve_sampler(sampler: object) -> Sampler:
     """Return a sampler that is given by name or as an object; None is the Gaussian process."""
-    if sampler is None:
-        return GaussianProcessSampler()
+    sampler = "gaussian_process" if sampler is None else sampler
     if isinstance(sampler, str) and sampler in SAMPLERS:
         return SAMPLERS[sampler]()
     if isinstance(sampler, Sampler) and not isinstance(sampler, type):
@@ -89,12 +88,6 @@ class LazyCandidates(ABC):
         """Create the candidates up to the group of an arm, unless they exist already."""
         while arm >= len(self._made):
             self._add(self._more())
-
-    def start_with(
-        self, known: KnownFits, problem: Problem, reward: Callable[[Outcome], float]
-    ) -> list[tuple[Pull, FitKey]]:
-        """Return the known fits of the first candidates, which are chosen for that if possible."""
-        return []
 
     def __len__(self) -> int:
         return self._n_most

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import clone
 
@@ -89,12 +90,10 @@ def _rows_of_candidates(run: Run, alive: BoolArray) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
     plan, last_stage = run.plan, _last_stages(run, alive)
     n_arms, ranks_by = plan.problem.n_arms, plan.ranks_by
-    level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
-    for outcome in run.outcomes:
-        arm = outcome.pull.arm
-        level[arm] = max(level[arm], outcome.pull.level)
-        n_pulls[arm] += 1
-    level = np.maximum(level, min(stage.level for stage in plan.brackets[0].rounds))
+    arms, levels, _ = np.array([outcome.pull for outcome in run.outcomes]).T
+    n_pulls = np.bincount(arms, minlength=n_arms)
+    level = np.full(n_arms, min(stage.level for stage in plan.brackets[0].rounds))
+    np.maximum.at(level, arms, levels)
     places = {"n_fits": n_pulls}
     if last_stage is not None:
         places["stage"] = last_stage
@@ -163,7 +162,7 @@ def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[Result
             in_order = np.take(table, np.argsort(numbers), axis=1)
             for number, scores in zip(sorted(numbers), in_order.T, strict=True):
                 results[f"split{number}_{key}"] = scores
-            is_compared = pulls.is_pulled & _works(table, rows.level)
+            is_compared = pulls.is_pulled & telling_splits(table, rows.level)
             mean = pulled_means(table, is_compared)
             # If rungs were not finished, most candidates lack splits.
             if not (has_rungs and is_finished):
@@ -184,13 +183,9 @@ def _have_failed(run: Run, rows: ResultRows) -> BoolArray:
     return np.isin(rows.arm, [pull.arm for pull in failed if pull[1:] in run.telling])
 
 
-def _works(table: FloatArray, level: IntArray) -> BoolArray:
+def telling_splits(table: FloatArray, level: IntArray) -> BoolArray:
     """Return on which splits at least one candidate at the same level has a score."""
-    works = np.zeros(table.shape, dtype=bool)
-    for one in np.unique(level):
-        rows = level == one
-        works[rows] = ~np.isnan(table[rows]).all(axis=0)
-    return works
+    return pd.DataFrame(~np.isnan(table)).groupby(level).transform("any").to_numpy()
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,8 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     times = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
     seconds, n_fits = times.sum(), times.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    rows = [
-        order[place] for place in first_of_each(results.digests[candidate[row]] for row in order)
-    ]
+    digests = [results.digests[candidate[row]] for row in order]
+    rows = [order[place] for place in first_of_each(digests)]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {

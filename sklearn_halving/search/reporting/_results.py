@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,8 +133,8 @@ class Results:
         The time budget, including the refit; infinite without one.
     overlap : float
         Size of a test set divided by the size of a training set.
-    n_workers : int
-        Number of workers.
+    seconds_in_no_fit : float
+        Time of a worker in which there was no fit: for proposals, or until it had started.
     cv_results : CvResults
         The attribute ``cv_results_``.
     rows : ResultRows
@@ -153,21 +153,11 @@ class Results:
     seconds: float
     limit: float
     overlap: float
-    n_workers: int
+    seconds_in_no_fit: float
     cv_results: CvResults
     rows: ResultRows
     is_in_play: BoolArray
     verdict: Verdict
-
-    @property
-    def seconds_in_no_fit(self) -> float:
-        """Time of a worker in which there was no fit: for proposals, or until it had started.
-
-        Fits that were abandoned do not count.
-        """
-        made = self.fits.outcomes[self.fits.n_known :]
-        seconds = sum(outcome.seconds for outcome in made)
-        return self.seconds - seconds / self.n_workers
 
     def chosen_row(self) -> int:
         """Return the row of the winner, or the first of the largest level if all are NaN."""
@@ -185,6 +175,7 @@ class Results:
 def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
     seconds = time.monotonic() - run.prices.began
+    seconds_in_fits = sum(outcome.seconds for outcome in fits.outcomes[fits.n_known :])
     alive = alive_arms(run.game, run.plan.problem.n_arms)
     rows, table = make_table(run, alive, is_finished=end.reason == "policy")
     fitted = {pull.arm for pull in run.log.outcomes}
@@ -201,7 +192,7 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
         seconds=seconds,
         limit=run.prices.deadline - run.prices.began,
         overlap=run.overlap,
-        n_workers=run.n_workers,
+        seconds_in_no_fit=seconds - seconds_in_fits / run.n_workers,
         cv_results=table,
         rows=rows,
         is_in_play=alive,
@@ -285,7 +276,7 @@ def _probability(
     if run.plan.has_rungs:
         # Equal candidates count once, or they would share the probability; the winner stays.
         index = finalists[np.argsort(rows.arm[finalists] != run.best_arm, kind="stable")]
-        index = index[first_of_each(run.candidates[arm].digest for arm in rows.arm[index])]
+        index = index[first_of_each([run.candidates[arm].digest for arm in rows.arm[index]])]
         index = index[:0] if len(index) == 1 else index  # alone, it is not certain
     elif run.plan.makes_candidates:
         n_scores = (~np.isnan(scores)).sum(axis=1)
@@ -298,12 +289,9 @@ def _probability(
     return np.where(is_known, probability_of_choice(full, scores, run.overlap), np.nan)
 
 
-def first_of_each(digests: Iterable[str]) -> list[int]:
+def first_of_each(digests: Sequence[str]) -> IntArray:
     """Return the index of the first of all equal candidates, for each different one."""
-    first: dict[str, int] = {}
-    for index, digest in enumerate(digests):
-        first.setdefault(digest, index)
-    return list(first.values())
+    return np.sort(np.unique(digests, return_index=True)[1])
 
 
 def numbers_of_scores(results: CvResults, side: str) -> IntArray:
