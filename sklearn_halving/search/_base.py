@@ -531,7 +531,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:
-            return search_html(diagram, str(self.summary()), self.leaderboard())
+            return search_html(diagram, self.summary(), self.leaderboard())
         except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
             return diagram
 
@@ -606,6 +606,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:
             report_doubt(run)
+        if callable(self.refit):
+            failures.report_few_finalists(self._results, self.n_splits_)
         if end.reason == "time_budget":
             limit, plan = run.prices.deadline - run.prices.began, run.plan
             few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
@@ -649,23 +651,20 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
         n_rows = num_samples(task.X)
+        # Its time is known if it has the threads of a fit.
         n_threads = None if run.prices.deadline == inf else n_threads
-        self.best_estimator_ = arm_estimator(
+        model = arm_estimator(
             task,
             task.candidates[arm],
             n_rows if task.resource.subsamples_rows else level,
             Fold(np.arange(n_rows), np.arange(0)),
         )
-        level, fit_params = fix_rounds_of_winner(
-            self.best_estimator_, task, run.outcomes, (arm, level)
-        )
-        with (
-            callbacks.refit(self.best_estimator_),
-            limited_threads(self.best_estimator_, n_threads),
-        ):
+        level, fit_params = fix_rounds_of_winner(model, task, run.outcomes, (arm, level))
+        with callbacks.refit(model), limited_threads(model, n_threads):
             start = time.time()
+            # Set when it is fitted: a refit that fails, or that a signal ends, leaves no model.
             self.best_estimator_ = task.resource.train(
-                self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params
+                model, inputs.X, inputs.y, level, 0, fit_params
             )
             self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):

@@ -119,16 +119,19 @@ class SharedParameters:
 
 
 def refuse_unknown(search: type, others: Iterable[type], names: Iterable[str]) -> None:
-    """Raise with the right name or search if a constructor does not have a parameter."""
+    """Raise with the right name or search, if there is one, for an unknown parameter."""
     accepted = signature(search.__init__).parameters  # type: ignore[misc]
     if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
         return
     for name in [name for name in names if name not in accepted]:
         owners = [other.__name__ for other in others if name in signature(other).parameters]
-        hint = f"it is a parameter of {', '.join(owners)}" if owners else ""
-        own = search.__name__
-        if hint := OTHER_NAMES.get(f"{own}.{name}") or OTHER_NAMES.get(name, hint):
-            raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
+        keys = [*(f"{base.__name__}.{name}" for base in search.__mro__), name]
+        hints = [OTHER_NAMES[key] for key in keys if key in OTHER_NAMES]
+        hints += [f"it is a parameter of {', '.join(owners)}"] if owners else []
+        hint = f"; {hints[0]}" if hints else f".{suggestion(name, accepted)}"
+        if hint != ".":
+            problem = f"got an unexpected keyword argument {name!r}{hint}"
+            raise TypeError(f"{search.__name__}() {problem}")
 
 
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)

@@ -61,15 +61,11 @@ navigator.clipboard.writeText(lines.join("\\n"));"""
 """Copies the table, so that it can be inserted into a spreadsheet."""
 
 
-def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
+def search_html(diagram: str, summary: data.Summary, leaderboard: pd.DataFrame) -> str:
     """Return scikit-learn's diagram, the summary, and the leaderboard, which unfolds.
 
     A click on the name of a column sorts by it. Nothing else needs the scripts, or other files.
     """
-    # The style sheet of nbconvert breaks lines and has no fixed width.
-    style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto; "
-    style += "white-space: pre; font-family: monospace"
-    text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
     shown = leaderboard.head(N_SHOWN)
     shown = shown.assign(**parameter_columns(shown, np.inf)).drop(columns="params")
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
@@ -78,7 +74,7 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
     number = counted(len(leaderboard), "candidate")
     number = f"The best {N_SHOWN:,} of {number}" if len(shown) < len(leaderboard) else number
     return (
-        f"{diagram}{text}<details><summary>{number}</summary>"
+        f"{diagram}{summary._repr_html_()}<details><summary>{number}</summary>"
         f'<button type="button" onclick="{escape(COPY)}">Copy</button>'
         f'<div style="overflow-x: auto">{table}</div></details>'
     )

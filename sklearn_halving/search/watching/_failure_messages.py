@@ -17,6 +17,8 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.search._run_state import RESUME, Run
+from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
+from sklearn_halving.search.reporting._results import Results
 
 FEW_FULL_FITS = 3
 """Warn if the budget cannot fit this many candidates in full."""
@@ -146,6 +148,18 @@ def few_full_fits_message(
     )
 
 
+def report_few_finalists(results: Results, n_splits: int) -> None:
+    """Warn if a callable ``refit`` has no two candidates with enough splits to choose from."""
+    rows = results.verdict.finalists
+    n_scores = min(results.cv_results.get("n_fits", np.full(rows.max() + 1, n_splits))[rows])
+    is_compared = len(rows) > 1 and n_scores >= min(n_splits, FITS_OF_GRID_SEARCH)
+    if len(results.digests) > 1 and not is_compared:
+        warn_user(
+            f"refit could only choose from {counted(len(rows), 'candidate')}, on {n_scores} of "
+            f"{n_splits} splits. With a larger budget, more candidates are fitted on all splits."
+        )
+
+
 def report_lost_models(lost: Sequence[str]) -> None:
     """Warn of fitted models that could not be sent between processes."""
     if lost:
@@ -174,7 +188,7 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool
     """Return why a search with results has no model to predict with, and how to get one."""
     causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
     before = "the best candidate was refitted" if has_choice else "a candidate had a score"
-    why, way_out = "the refit failed, or refit was set after fit", ""
+    why, way_out = "the refit failed or was stopped, or refit was set after fit", ""
     if stopped_by in causes:
         why = f"{causes[stopped_by]} before {before}"
     if stopped_by in causes and goes_on:
