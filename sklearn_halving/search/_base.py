@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
-from sklearn_halving._content_hash import params_digest
+from sklearn_halving._content_hash import code_as_first_seen, params_digest
 from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -147,7 +147,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Search, choose, and refit."""
         began = time.monotonic()
         seconds, limits = read_limits(self)
-        with open_store(self) as store:
+        with code_as_first_seen(), open_store(self) as store:
             inputs = check_inputs(self, X, y, params, self.random_state)
             inputs = inputs if store is None else begin_search(self, store, inputs)
             callbacks = CallbackTree.begin(
