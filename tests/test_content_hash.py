@@ -523,7 +523,8 @@ def test_a_class_of_the_script_counts_in_a_worker_as_here(tmp_path):
     command = [sys.executable, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     equal, *names = done.stdout.split()
-    assert equal == "True" and "Squared.transform" in names
+    assert equal == "True"
+    assert "Squared.transform" in names
 
 
 def is_good(estimator, X, y):

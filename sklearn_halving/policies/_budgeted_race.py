@@ -171,6 +171,7 @@ class RaceGame:
         self.failed: set[int] = set()
         self.screened: dict[int, float] = {}
         self.full: dict[int, dict[int, float]] = {}
+        self._rows: dict[int, FloatArray] = {}  # the same as arrays
         self.splits = BrokenSplits()
         self.doubtful = self.splits.doubtful
         self._queue: deque[Pull] = deque()
@@ -263,6 +264,7 @@ class RaceGame:
 
     def _take_reward(self, arm: int, split: int, reward: float) -> None:
         self.full.setdefault(arm, {})[split] = reward
+        self._rows.setdefault(arm, np.full(self.n_splits, np.nan))[split] = reward
         self._pool.discard(arm)
         self._fail(self.splits.take_in(arm, split, reward))
         if self.first not in self.splits.works:
@@ -327,9 +329,7 @@ class RaceGame:
         """What the rewards at the largest level say."""
         if self._standings is None:
             arms = sorted(self.full.keys() - self.failed)
-            table = np.full((len(arms), self.n_splits), np.nan)
-            for row, arm in zip(table, arms, strict=True):
-                row[list(self.full[arm])] = list(self.full[arm].values())
+            table = np.array([self._rows[arm] for arm in arms]).reshape(-1, self.n_splits)
             n_all = self.n_splits - len(self.doubtful)
             # Until it has all splits from the start, the baseline is an arm as any other.
             baseline = self.baseline if self._n_of_baseline >= n_all else None
@@ -552,8 +552,10 @@ class RaceGame:
 
     def _can_end(self, pull: Pull) -> bool:
         """Return whether a pull and the refit of its arm, or of the leader, can end in time."""
-        to_refit = max(self._to_refit(), self.costs.of_refit(pull.arm))
-        return self.costs.can_end(pull, to_refit)
+        costs, own = self.costs, self.costs.of_refit(pull.arm)
+        if self.full and costs.can_end(pull, max(own, costs.dearest_refit)):
+            return True  # whoever leads, which takes longer to find out
+        return costs.can_end(pull, max(own, self._to_refit()))
 
     # Further splits of known arms.
 

@@ -70,6 +70,10 @@ class Dimension:
         """Return the centre of the cell that contains a coordinate."""
         return x
 
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return numbers that are equal for coordinates of the same value."""
+        return x
+
 
 @dataclass(frozen=True)
 class Uniform(Dimension):
@@ -168,6 +172,10 @@ class Whole(Dimension):
         """Return the centre of the cell that contains a coordinate."""
         return self.coordinate_of(self.value_at(x))
 
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return numbers that are equal for coordinates of the same value."""
+        return x if self.values is None else np.searchsorted(self._upper[1], x).astype(float)
+
 
 @dataclass(frozen=True)
 class Choices(Dimension):
@@ -215,6 +223,10 @@ class Choices(Dimension):
         """Return the centre of the cell that contains a coordinate."""
         return (self.cell_of(x) + 0.5) / len(self.values)
 
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return the indices of the values at coordinates."""
+        return np.minimum(np.floor(x * len(self.values)), len(self.values) - 1)
+
 
 @dataclass(frozen=True)
 class Opaque(Dimension):
@@ -232,6 +244,10 @@ class Opaque(Dimension):
     def coordinate_of(self, value: object) -> float:
         """Return the coordinate of all values."""
         return NEUTRAL
+
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return different numbers: a new value is drawn for each point."""
+        return np.arange(float(len(x)))
 
 
 def dimension_of(name: str, values: Any) -> Dimension:
@@ -433,6 +449,11 @@ class Space:
                 point[axis] = dimension.coordinate_of(params[dimension.name])
         return point
 
+    def cells_at(self, points: FloatArray) -> FloatArray:
+        """Return rows that are equal for points of the same candidate."""
+        each = zip(self.dimensions, points.T, strict=True)
+        return np.column_stack([dimension.cells_at(x) for dimension, x in each])
+
     def draw_point(self, rng: np.random.Generator) -> FloatArray:
         """Return a random point. All dicts are equally likely.
 
@@ -502,16 +523,7 @@ class Space:
         plain = plain_value(value)
         if plain is None or isinstance(plain, str | bool | int | float):
             return type(plain).__name__, plain
-        if not hasattr(value, "get_params"):
-            return (value_digest(value),)
-        if id(value) not in self._digests:  # it takes long for an estimator
-            self._digests[id(value)] = value, value_digest(value)
-        return (self._digests[id(value)][1],)
-
-    @cached_property
-    def _digests(self) -> dict[int, tuple[object, str]]:
-        """The digests of estimators by their ids, with the estimators, which keeps the ids."""
-        return {}
+        return (value_digest(value),)
 
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
         cells = [self.dimensions[axis].n_cells for axis in branch]

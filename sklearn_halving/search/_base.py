@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
+from sklearn_halving._content_hash import code_as_first_seen
 from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -154,7 +155,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Search, choose, and refit."""
         began = time.monotonic()
         seconds, limits = read_limits(self)
-        with open_store(self) as store:
+        with code_as_first_seen(), open_store(self) as store:
             inputs = check_inputs(self, X, y, params)
             inputs = inputs if store is None else begin_search(self, store, inputs)
             known = self._prepare(inputs)
@@ -287,8 +288,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         setup, problem, candidates = known.setup, known.plan.problem, known.candidates
         cost = setup.splits.refit_cost if self.refit else 0.0
         known_fits, first = None if store is None else KnownFits(task, store, limits), []
-        grows = known.plan.uses_time and isinstance(candidates, SampledCandidates)
-        if known_fits is not None and grows:
+        if (
+            known_fits is not None
+            and known.plan.uses_time
+            and isinstance(candidates, SampledCandidates)
+        ):
             first = candidates.start_with(known_fits, problem, setup.inputs.reward)
         return Run(
             **vars(known),
@@ -651,7 +655,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
         n_rows = num_samples(task.X)
-        # Its time is known if it has the threads of a fit.
         n_threads = None if run.prices.deadline == inf else n_threads
         model = arm_estimator(
             task,

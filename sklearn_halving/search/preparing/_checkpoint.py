@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn_halving._content_hash import (
     OF_NO_MATTER,
     OWN,
-    code_as_first_seen,
     content_hash,
     hash_and_code,
     is_cloned,
@@ -55,7 +54,7 @@ def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
         store = FitStore(search.checkpoint)
     else:
         store = search._known = memory or FitStore()
-    with code_as_first_seen(), store:
+    with store:
         yield store
 
 

@@ -85,8 +85,9 @@ class SearchSpace:
         # The candidates of the grid that are not among the initial ones, unless it is very large.
         self._others: Any = self._grid
         if self.initial and self._grid is not None and len(self._grid) <= MAX_CHOICES:
-            keys = {params_digest(params) for params in self.initial}
-            self._others = [p for p in self._grid if params_digest(p) not in keys]
+            key = Space.of(self._spaces).key
+            known = set(map(key, self.initial))
+            self._others = [params for params in self._grid if key(params) not in known]
         if self.size == 0:
             raise ValueError(
                 f"param_distributions must hold candidates; got {param_distributions!r}. Give a "
