@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, log, log2, sqrt
+from math import ceil, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from games import LALITHA, mistakes_of
 from sklearn_halving.policies import NO_ARM, Problem, VarianceHalving
 from sklearn_halving.policies.bases._pulls_by_index import (
-    bounded_counts,
     greedy_counts,
     least_count_for_bound,
 )
@@ -132,21 +131,6 @@ def test_greedy_counts_are_those_of_the_loop(
         if index.max() > 0:
             counts[index.argmax()] += 1
     got = greedy_counts(weight, n_pulls, budget, limit)
-    assert got.tolist() == counts.tolist()
-
-
-@given(seed=st.integers(0, 2**16), n_arms=st.integers(1, 8), budget=st.integers(0, 200))
-@settings(max_examples=60, deadline=None)
-def test_bounded_counts_are_those_of_the_loop(seed: int, n_arms: int, budget: int) -> None:
-    rng = np.random.default_rng(seed)
-    variance, least = rng.lognormal(0, 1, n_arms), least_count_for_bound(0.05)
-    n_pulls = least + rng.integers(0, 9, n_arms)
-    counts = np.zeros(n_arms, dtype=int)
-    for _ in range(budget):
-        total = n_pulls + counts
-        bound = variance / (1 - 2 * np.sqrt(log(20) / (total - 1)))
-        counts[(bound / total).argmax()] += 1
-    got = bounded_counts(variance, n_pulls, budget, 0.05)
     assert got.tolist() == counts.tolist()
 
 
