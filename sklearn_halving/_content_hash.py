@@ -14,6 +14,7 @@ from dis import get_instructions
 from functools import partial
 from hashlib import blake2b
 from inspect import CO_VARARGS, CO_VARKEYWORDS
+from itertools import starmap
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
@@ -65,6 +66,8 @@ class _Own(NamedTuple):
 
 _running: dict[int, _Own] = {}
 """By id: what a running search has read."""
+_digests: dict[tuple[int, str], tuple[object, str]] = {}
+"""By id and name of a parameter: estimators in a running search, which keeps ids, and digests."""
 _n_running = 0
 _at_first: dict[str, _Seen] = {}
 """By its digest: what was seen before own code has changed it."""
@@ -85,6 +88,7 @@ def code_as_first_seen() -> Iterator[None]:
         if not _n_running:
             former = list(_running.values())  # another thread may begin a search meanwhile
             _running.clear()
+            _digests.clear()
             for own in former:
                 _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
 
@@ -150,12 +154,27 @@ def params_digest(params: Params) -> str:
 
     1 and 1.0 differ, as for ``max_features``. A scalar of NumPy is the same as one of Python.
     """
-    return content_hash({name: plain_value(value) for name, value in params.items()})
+    hasher = _Hasher(is_kept=True)
+    hasher.add_unordered("dict", starmap(_item_digest, params.items()))
+    hasher.add(None)  # as for any dict
+    return str(hasher.hash.hexdigest())
 
 
 def value_digest(value: object) -> str:
     """Return the identity of a value of a parameter, as in `params_digest`."""
-    return content_hash(plain_value(value))
+    return _item_digest("", value)
+
+
+def _item_digest(name: str, value: object) -> str:
+    """Return the digest of a parameter. That of an estimator is made once for a whole search."""
+    key = id(value), name
+    if key in _digests:
+        return _digests[key][1]
+    plain = plain_value(value)
+    digest = _Hasher(is_kept=True).digest_of((name, plain)) if name else content_hash(plain)
+    if _n_running and hasattr(value, "get_params"):
+        _digests[key] = value, digest
+    return digest
 
 
 def plain_value(value: Any) -> Any:

@@ -226,7 +226,7 @@ class FitStore:
         values = {name: getattr(outcome, name) for name in DEFAULTS}
         values |= {side: _scores(values[side]) for side in SIDES}
         values = {name: value for name, value in values.items() if value != DEFAULTS[name]}
-        error = raised(outcome.error or outcome.score_error or "").encode("utf-8", "replace")
+        error = raised(outcome.problem or "").encode("utf-8", "replace")
         row = *key, _text(params), _text(values), error.decode()
         checksum = _checksum(*row, start=self._start)
         try:

@@ -147,13 +147,16 @@ class GaussianProcessSampler(CheckedFields):
         if (told.space.size or np.inf) <= MAX_CELLS:
             points = _new_cells(told, rng)
         else:
-            points = self._searched(process, axes, known[:N_PARENTS], rng)
+            points = _new(told, self._searched(process, axes, known[:N_PARENTS], rng))
         return Pool(process, points, axes.columns(points))
 
     def _searched(
         self, process: Process, axes: Axes, parents: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Return random points, steps from some points, and steps from the best of all these."""
+        """Return random points, steps from some points, and steps from the best of all these.
+
+        Those with the largest expected improvement come first.
+        """
         n_steps = self.n_pool // 2
         steps = axes.steps(parents, n_steps, STEPS, rng)
         points = np.concatenate([axes.random(self.n_pool - n_steps, rng), steps])
@@ -163,7 +166,7 @@ class GaussianProcessSampler(CheckedFields):
             near = axes.steps(points[best], N_NEAR, NEAR_STEPS, rng)
             of_near = Pool(process, near, axes.columns(near)).gains()
             points, gains = np.concatenate([points, near]), np.append(gains, of_near)
-        return points
+        return points[np.argsort(-gains, kind="stable")]
 
 
 def _known(told: Told, min_told: int) -> tuple[IntArray, FloatArray]:
@@ -199,6 +202,16 @@ def _new_cells(told: Told, rng: np.random.Generator) -> FloatArray:
         told.memo["cells"] = {space.key(params): space.point_of(params) for params in every}
     points = [point for key, point in told.memo["cells"].items() if key not in told.keys]
     return rng.permutation(np.array(points).reshape(-1, space.n_dimensions))
+
+
+def _new(told: Told, points: FloatArray) -> FloatArray:
+    """Return the points of candidates that do not exist yet, one of each."""
+    known = _points_of(told, [*range(len(told.candidates))])
+    cells = told.space.cells_at(np.concatenate([known, points]))
+    first: dict[bytes, int] = {}
+    for place, row in enumerate(cells.view(f"V{cells.strides[0]}").ravel().tolist()):
+        first.setdefault(row, place - len(known))
+    return points[[place for place in first.values() if place >= 0]]
 
 
 def compressed(scores: FloatArray) -> FloatArray:
@@ -278,9 +291,7 @@ class Axes:
         """Return points with the centres of the cells of lists, and inactive axes reset."""
         for axis, dimension in enumerate(self.space.dimensions):
             if isinstance(dimension, Choices):
-                n_cells = dimension.n_cells
-                cells = np.minimum(np.floor(points[:, axis] * n_cells), n_cells - 1)
-                points[:, axis] = (cells + 0.5) / n_cells
+                points[:, axis] = (dimension.cells_at(points[:, axis]) + 0.5) / dimension.n_cells
         branches = self.space.branches
         if len(branches) == 1:
             return points

@@ -6,9 +6,10 @@ An axis maps the values of its parameter to (0, 1) and back.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from math import floor, log, prod
 from typing import Any, TypeGuard
 
@@ -29,10 +30,8 @@ NEUTRAL = 0.5
 """Coordinate of a parameter that a candidate lacks, or that has no axis."""
 MAX_CHOICES = 10_000
 """A discrete distribution with more values is treated as infinite."""
-MAX_DRAWS = 100
-"""Search a finite space in order after this many draws without a new candidate."""
-MAX_ENDLESS_DRAWS = 1000
-"""Maximum number of draws from an infinite space, which may have only a few likely values."""
+MAX_IN_VAIN = 1000
+"""If this many draws in a row give no new candidate, a space counts as exhausted."""
 GRID = tuple(((np.arange(1000) + 0.5) / 1000).tolist())
 """Coordinates at which a number outside of a range may be placed."""
 BRANCH = "(which dict)"
@@ -69,6 +68,10 @@ class Dimension:
 
     def snap(self, x: float) -> float:
         """Return the centre of the cell that contains a coordinate."""
+        return x
+
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return numbers that are equal for coordinates of the same value."""
         return x
 
 
@@ -169,6 +172,10 @@ class Whole(Dimension):
         """Return the centre of the cell that contains a coordinate."""
         return self.coordinate_of(self.value_at(x))
 
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return numbers that are equal for coordinates of the same value."""
+        return x if self.values is None else np.searchsorted(self._upper[1], x).astype(float)
+
 
 @dataclass(frozen=True)
 class Choices(Dimension):
@@ -216,6 +223,10 @@ class Choices(Dimension):
         """Return the centre of the cell that contains a coordinate."""
         return (self.cell_of(x) + 0.5) / len(self.values)
 
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return the indices of the values at coordinates."""
+        return np.minimum(np.floor(x * len(self.values)), len(self.values) - 1)
+
 
 @dataclass(frozen=True)
 class Opaque(Dimension):
@@ -233,6 +244,10 @@ class Opaque(Dimension):
     def coordinate_of(self, value: object) -> float:
         """Return the coordinate of all values."""
         return NEUTRAL
+
+    def cells_at(self, x: FloatArray) -> FloatArray:
+        """Return different numbers: a new value is drawn for each point."""
+        return np.arange(float(len(x)))
 
 
 def dimension_of(name: str, values: Any) -> Dimension:
@@ -434,6 +449,11 @@ class Space:
                 point[axis] = dimension.coordinate_of(params[dimension.name])
         return point
 
+    def cells_at(self, points: FloatArray) -> FloatArray:
+        """Return rows that are equal for points of the same candidate."""
+        each = zip(self.dimensions, points.T, strict=True)
+        return np.column_stack([dimension.cells_at(x) for dimension, x in each])
+
     def draw_point(self, rng: np.random.Generator) -> FloatArray:
         """Return a random point. All dicts are equally likely.
 
@@ -464,11 +484,9 @@ class Space:
         -------
         params : dict
         """
-        params: Params = {}
-        for _ in range(MAX_ENDLESS_DRAWS if self.size is None else MAX_DRAWS):
-            params = self.params_at(self.draw_point(rng), rng)
-            if self.key(params) not in known:
-                return params
+        draws = (self.params_at(self.draw_point(rng), rng) for _ in repeat(None))
+        if (params := next(different(draws, self.key, known), None)) is not None:
+            return params
         if self.size is not None:
             # Few new candidates are left: return the first one after a random index.
             first = int(rng.random() * self.size)
@@ -476,7 +494,7 @@ class Space:
                 other = self.candidate((first + step) % self.size)
                 if self.key(other) not in known:
                     return other
-        return params
+        return next(draws)
 
     def candidate(self, index: int) -> Params:
         """Return a candidate of a finite space by its index, from 0 to ``size`` - 1."""
@@ -505,20 +523,27 @@ class Space:
         plain = plain_value(value)
         if plain is None or isinstance(plain, str | bool | int | float):
             return type(plain).__name__, plain
-        if not hasattr(value, "get_params"):
-            return (value_digest(value),)
-        if id(value) not in self._digests:  # it takes long for an estimator
-            self._digests[id(value)] = value, value_digest(value)
-        return (self._digests[id(value)][1],)
-
-    @cached_property
-    def _digests(self) -> dict[int, tuple[object, str]]:
-        """The digests of estimators by their ids, with the estimators, which keeps the ids."""
-        return {}
+        return (value_digest(value),)
 
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
         cells = [self.dimensions[axis].n_cells for axis in branch]
         return None if None in cells else prod(n or 1 for n in cells)
+
+
+def different(
+    draws: Iterable[Params], key: Callable[[Params], Hashable], known: Container[Hashable]
+) -> Iterator[Params]:
+    """Yield the draws whose keys are new, until `MAX_IN_VAIN` of them in a row are not."""
+    drawn, n_in_vain = set[Hashable](), 0
+    for params in draws:
+        if (own := key(params)) not in known and own not in drawn:
+            drawn.add(own)
+            n_in_vain = 0
+            yield params
+        else:
+            n_in_vain += 1
+        if n_in_vain == MAX_IN_VAIN:
+            return
 
 
 def _values_digest(values: Any) -> str:

@@ -760,11 +760,9 @@ def test_the_budget_holds(case: Case, table: Table) -> None:
 
 
 @pytest.mark.parametrize("case", ALL)
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=2)
-def test_conforms(case: Case, seed: int) -> None:
+def test_conforms(case: Case) -> None:
     """Covers what every policy must do, also those of others."""
-    check_policy(case.policy, case.problem, seed=seed)
+    check_policy(case.policy, case.problem)
 
 
 @pytest.mark.parametrize("case", ALL)

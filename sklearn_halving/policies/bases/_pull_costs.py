@@ -30,7 +30,7 @@ class PullCosts:
 
     price = 1.0
     """Cost of a full pull of a new arm."""
-    refit_cost = 0.0
+    refit_cost = dearest_refit = 0.0
     n_workers = 1
     are_prices_far_apart = False
 
@@ -115,6 +115,7 @@ class TimeCosts:
     shares: list[float] = field(default_factory=list)
     """Time of screening, in full pulls of the same arm."""
     _further: set[Pull] = field(default_factory=set)
+    _dearest: float = 0.0
 
     def record(self, pull: Pull | None, seconds: float, left: float, n_workers: int) -> None:
         """Record the time of a pull that is told next."""
@@ -132,7 +133,7 @@ class TimeCosts:
             self.of_screening.add(seconds)
             return
         self.of_arm.setdefault(pull.arm, Mean()).add(seconds)
-        self.first.setdefault(pull.arm, seconds)
+        self._dearest = max(self._dearest, self.first.setdefault(pull.arm, seconds))
         if pull in self._further:
             self.again += seconds
 
@@ -203,6 +204,11 @@ class TimeCosts:
         """Return the time of a refit."""
         of_full = self.first.get(arm, self.expected(Pull(arm, self.top, 0)))
         return self.refit_cost * of_full
+
+    @property
+    def dearest_refit(self) -> float:
+        """The longest time of a refit of an arm that has a full pull."""
+        return self.refit_cost * self._dearest
 
     def lost(self, n_loops: int) -> float:
         """Return the time between pulls for each loop, in which its arms are made."""

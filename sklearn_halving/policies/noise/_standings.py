@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
@@ -100,13 +101,13 @@ class Standings:
         variance = weight * noise / n_splits
         return cls(arms, n_splits, adjusted, mean, variance, noise, of_arms, n_all, baseline)
 
-    @property
+    @cached_property
     def leader(self) -> int:
         """The best arm of those with enough splits."""
         enough = has_enough_splits(self.n_splits, self.n_all, self.arms == self.baseline)
         return next((int(self.arms[row]) for row in self.order if enough[row]), NO_ARM)
 
-    @property
+    @cached_property
     def order(self) -> IntArray:
         """The rows from the largest to the smallest mean; of equal arms, the first one first."""
         mean = self.mean if len(self.mean) else np.zeros(1)

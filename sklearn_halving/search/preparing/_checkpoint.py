@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn_halving._content_hash import (
     OF_NO_MATTER,
     OWN,
-    code_as_first_seen,
     content_hash,
     hash_and_code,
     is_cloned,
@@ -29,7 +28,7 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._store import FitStore, SearchRecord
-from sklearn_halving.search._parameters import Inputs, Seeds
+from sklearn_halving.search._parameters import Inputs
 
 CONFIGURATION = (
     "transform_output",
@@ -55,7 +54,7 @@ def open_store(search: BaseSearchCV) -> Iterator[FitStore | None]:
         store = FitStore(search.checkpoint)
     else:
         store = search._known = memory or FitStore()
-    with code_as_first_seen(), store:
+    with store:
         yield store
 
 
@@ -88,7 +87,7 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
             f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
             "random_state."
         )
-    return replace(inputs, seeds=Seeds.of(int(seed)))
+    return replace(inputs, random_state=int(seed))
 
 
 def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:
