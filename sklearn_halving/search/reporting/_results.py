@@ -200,13 +200,13 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
     )
 
 
-def grid_fits(known: Prepared) -> int | None:
+def grid_fits(prepared: Prepared) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-    space, n_splits = known.setup.space, known.setup.splits.n_repetitions
+    space, n_splits = prepared.setup.space, prepared.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    is_whole = sum(1 for _ in known.candidates) >= space.at_most()  # repeated after all were made
-    return space.n_of_grid * n_splits if is_whole else None
+    n_made = sum(1 for _ in prepared.candidates)  # some are repeated after all were made
+    return space.n_of_grid * n_splits if n_made >= space.at_most() else None
 
 
 def decide(run: Run, results: CvResults, rows: ResultRows, alive: BoolArray, end: End) -> Verdict:
