@@ -620,9 +620,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
-            prefix = "mean_test_"
-            metrics = [k.removeprefix(prefix) for k in self.cv_results_ if k.startswith(prefix)]
-            check_refit_metric(self, metrics)
+            check_refit_metric(self, run.log.metrics)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
