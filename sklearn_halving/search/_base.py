@@ -158,10 +158,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         with code_as_first_seen(), open_store(self) as store:
             inputs = check_inputs(self, X, y, params)
             inputs = inputs if store is None else begin_search(self, store, inputs)
-            known = self._prepare(inputs)
-            callbacks = CallbackTree.begin(self, known)
-            task = self._make_task(known, callbacks, seeds_all=store is not None)
-            run = self._begin(known, task, store, limits, (began, began + seconds))
+            prepared = self._prepare(inputs)
+            callbacks = CallbackTree.begin(self, prepared)
+            task = self._make_task(prepared, callbacks, seeds_all=store is not None)
+            run = self._begin(prepared, task, store, limits, (began, began + seconds))
             progress = Progress(run, callbacks, int(self.verbose))
             self._forget()
             self.scorer_ = named_scorers(task.scorer) or task.scorer
@@ -242,27 +242,27 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         # The plan must not change the splits and candidates that `fit` draws later.
         random_state = deepcopy(check_random_state(self.random_state))
         own = clone(self).set_params(random_state=random_state)
-        known = own._prepare(check_inputs(own, X, y, params))
-        plan, resource = known.plan, known.setup.resource
+        prepared = own._prepare(check_inputs(own, X, y, params))
+        plan, resource = prepared.plan, prepared.setup.resource
         table = planning.plan_table(plan, resource)
         if plan.has_rungs:
             continues = resource.can_continue(self.estimator)
-            planning.add_costs(table, grid_fits(known), continues=continues)
+            planning.add_costs(table, grid_fits(prepared), continues=continues)
         may_be_less = not plan.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
-            seconds, splits = own._seconds_of_full_fit(known, limits), known.setup.splits
+            seconds, splits = own._seconds_of_full_fit(prepared, limits), prepared.setup.splits
             n_workers = effective_n_jobs(self.n_jobs)
             refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
             planning.add_seconds(table, plan, seconds, n_workers, held)
         return table
 
-    def _seconds_of_full_fit(self, known: planning.Prepared, limits: PullLimits) -> float:
+    def _seconds_of_full_fit(self, prepared: planning.Prepared, limits: PullLimits) -> float:
         """Return the time of training and scoring the first candidate on the first split."""
-        task = self._make_task(known)
-        arm = known.game.ask(1)[0].arm
-        known.candidates.ensure(arm)
+        task = self._make_task(prepared)
+        arm = prepared.game.ask(1)[0].arm
+        prepared.candidates.ensure(arm)
         with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
             executor.submit(Job(Pull(arm, task.max_level, 0)))
             while not (results := executor.wait_any()):
@@ -278,49 +278,45 @@ class BaseSearch(SharedParameters, BaseSearchCV):
 
     def _begin(
         self,
-        known: planning.Prepared,
+        prepared: planning.Prepared,
         task: EvaluationTask,
         store: FitStore | None,
         limits: PullLimits,
         times: tuple[float, float],
     ) -> Run:
         """Return a search that can run. ``times`` are its beginning and its deadline."""
-        setup, problem, candidates = known.setup, known.plan.problem, known.candidates
+        setup, plan, candidates = prepared.setup, prepared.plan, prepared.candidates
         cost = setup.splits.refit_cost if self.refit else 0.0
-        known_fits, first = None if store is None else KnownFits(task, store, limits), []
-        if (
-            known_fits is not None
-            and known.plan.uses_time
-            and isinstance(candidates, SampledCandidates)
-        ):
-            first = candidates.start_with(known_fits, problem, setup.inputs.reward)
+        known, first = None if store is None else KnownFits(task, store, limits), []
+        if known is not None and plan.uses_time and isinstance(candidates, SampledCandidates):
+            first = candidates.start_with(known, plan.problem, setup.inputs.reward)
         return Run(
-            **vars(known),
+            **vars(prepared),
             task=task,
-            log=RunLog(game=known.game),
-            prices=Prices(self.estimator.get_params(), problem.max_level, *times, cost),
+            log=RunLog(game=prepared.game),
+            prices=Prices(self.estimator.get_params(), plan.problem.max_level, *times, cost),
             budget=budget_text(self.time_budget),
             n_workers=effective_n_jobs(self.n_jobs),  # later, a cluster may not answer
-            known=known_fits,
+            known=known,
             known_first=first,
         )
 
     def _make_task(
         self,
-        known: planning.Prepared,
+        prepared: planning.Prepared,
         callbacks: CallbackTree | None = None,
         *,
         seeds_all: bool = False,
     ) -> EvaluationTask:
         """Return all that the workers get; with `seeds_all`, also without a `random_state`."""
-        setup, inputs = known.setup, known.setup.inputs
+        setup, inputs = prepared.setup, prepared.setup.inputs
         # If the resource is time, it includes the steps of each fit.
         caches = type(self.estimator) is Pipeline and not isinstance(setup.resource, FitTime)
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
-            candidates=known.candidates,
+            candidates=prepared.candidates,
             splits=setup.splits.folds,
             resource=setup.resource.for_target(inputs.y),
             scorer=inputs.scorers,
@@ -329,7 +325,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_candidates=len(known.candidates),
+            n_candidates=len(prepared.candidates),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
             seed=inputs.seeds.root if seeds_all or self.random_state is not None else None,
@@ -624,9 +620,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Set ``best_*`` in the same cases as GridSearchCV."""
         refit_metric = run.setup.inputs.refit_metric
         if callable(self.scoring) and self.multimetric_:
-            prefix = "mean_test_"
-            metrics = [k.removeprefix(prefix) for k in self.cv_results_ if k.startswith(prefix)]
-            check_refit_metric(self, metrics)
+            check_refit_metric(self, run.log.metrics)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return

@@ -19,8 +19,15 @@ from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import End, EvaluationTask, Outcome
-from sklearn_halving.policies._protocol import Believes, Guarantees, PlaysStages, StopsEarly
-from sklearn_halving.policies._types import Pull
+from sklearn_halving.policies._arrays import BoolArray
+from sklearn_halving.policies._protocol import (
+    Believes,
+    Guarantees,
+    PlaysStages,
+    StopsEarly,
+    alive_arms,
+)
+from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._resources import is_number_of_rounds
@@ -84,6 +91,18 @@ class RunLog(PullLog):
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a policy says at the end: its choice, which arms are in play, and what it believes.
+
+    The choice is a negative number if there is none, and a policy without a model has no belief.
+    """
+
+    best: int
+    is_in_play: BoolArray
+    belief: Belief | None
+
+
+@dataclass(frozen=True)
 class Run(Prepared):
     """What is known before the first pull, and the log of a running `fit`.
 
@@ -112,6 +131,12 @@ class Run(Prepared):
     n_workers: int
     known: KnownFits | None
     known_first: list[tuple[Pull, FitKey]]
+
+    def answer(self) -> Answer:
+        """Return what the policy says at the end, which it is asked once."""
+        belief = self.game.belief() if isinstance(self.game, Believes) else None
+        alive = alive_arms(self.game, self.plan.problem.n_arms)
+        return Answer(self.best_arm, alive, belief)
 
     @property
     def reward(self) -> Reward:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
@@ -29,7 +30,7 @@ from sklearn_halving.search.preparing._candidates import (
     check_candidates,
 )
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
-from sklearn_halving.search.preparing._space import SearchSpace, check_number
+from sklearn_halving.search.preparing._space import SearchSpace, check_number, own_candidate
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits
 
 GRID_FACTOR = 2
@@ -139,6 +140,8 @@ class Prepared:
         The policy, its plan, and its game, which has begun.
     candidates : LazyCandidates
         The candidates, some of which may be created during the search.
+    own : str
+        The digest of the unmodified estimator as a candidate.
     """
 
     setup: Setup
@@ -146,6 +149,7 @@ class Prepared:
     plan: SearchPlan
     game: Any
     candidates: LazyCandidates
+    own: str
 
 
 def prepare(estimator: Estimator, setup: Setup, policy: Policy) -> Prepared:
@@ -170,7 +174,8 @@ def prepare(estimator: Estimator, setup: Setup, policy: Policy) -> Prepared:
             problem = replace(problem, tie_break=ties)
         game = policy.start(problem, seeds.policy)
     check_rungs(estimator, setup, candidates)
-    return Prepared(setup, policy, plan, game, candidates)
+    own = params_digest(own_candidate(estimator, space))
+    return Prepared(setup, policy, plan, game, candidates, own)
 
 
 def check_rungs(estimator: Estimator, setup: Setup, candidates: LazyCandidates) -> None:

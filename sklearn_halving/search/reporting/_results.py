@@ -8,19 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import End, Outcome
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
-from sklearn_halving.policies._protocol import Believes, alive_arms
 from sklearn_halving.policies._types import NO_ARM, Belief, Pull
 from sklearn_halving.policies.noise._noise_estimates import probability_of_choice
 from sklearn_halving.resources import Resource
-from sklearn_halving.search._run_state import Run
+from sklearn_halving.search._run_state import Answer, Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
 from sklearn_halving.search.preparing._plan import Prepared, SearchPlan
-from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.splits._stream import split_scores
 
@@ -176,11 +173,10 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
     seconds = time.monotonic() - run.prices.began
     seconds_in_fits = sum(outcome.seconds for outcome in fits.outcomes[fits.n_known :])
-    alive = alive_arms(run.game, run.plan.problem.n_arms)
-    rows, table = make_table(run, alive, is_finished=end.reason == "policy")
+    answer = run.answer()
+    rows, table = make_table(run, answer.is_in_play, is_finished=end.reason == "policy")
     fitted = {pull.arm for pull in run.log.outcomes}
-    own = params_digest(own_candidate(run.task.estimator, run.setup.space))
-    same = [c.number for c in run.candidates if c.digest == own and c.number in fitted]
+    same = [c.number for c in run.candidates if c.digest == run.own and c.number in fitted]
     return Results(
         fits,
         end,
@@ -195,33 +191,32 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
         seconds_in_no_fit=seconds - seconds_in_fits / run.n_workers,
         cv_results=table,
         rows=rows,
-        is_in_play=alive,
-        verdict=decide(run, table, rows, alive, end),
+        is_in_play=answer.is_in_play,
+        verdict=decide(run, table, rows, answer, end),
     )
 
 
-def grid_fits(known: Prepared) -> int | None:
+def grid_fits(prepared: Prepared) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-    space, n_splits = known.setup.space, known.setup.splits.n_repetitions
+    space, n_splits = prepared.setup.space, prepared.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    is_whole = sum(1 for _ in known.candidates) >= space.at_most()  # repeated after all were made
-    return space.n_of_grid * n_splits if is_whole else None
+    n_made = sum(1 for _ in prepared.candidates)  # some are repeated after all were made
+    return space.n_of_grid * n_splits if n_made >= space.at_most() else None
 
 
-def decide(run: Run, results: CvResults, rows: ResultRows, alive: BoolArray, end: End) -> Verdict:
+def decide(run: Run, results: CvResults, rows: ResultRows, answer: Answer, end: End) -> Verdict:
     """Return the verdict on a table, which gets the ranks and probabilities of the policy."""
-    best, belief = run.best_arm, None
+    best, belief = answer.best, answer.belief
     is_winner, rank = rows.arm == best, f"rank_test_{run.metric}"
     score = results[f"mean_test_{run.metric}"]
     finalists = _finalists(run, results, rows, is_winner)
-    if isinstance(run.game, Believes):
-        belief = run.game.belief()
+    if belief is not None:
         results["posterior_mean"] = mean = belief.mean[rows.arm]
         results["posterior_sd"] = belief.deviation[rows.arm]
         results["lower_bound"] = belief.lower[rows.arm]
         results["upper_bound"] = belief.upper[rows.arm]
-        is_left = alive[rows.arm] & ~np.isnan(score).all()
+        is_left = answer.is_in_play[rows.arm] & ~np.isnan(score).all()
         results[rank] = ranks(np.where(is_left, mean, score), 1 * is_winner)
     else:
         results["probability_best"] = _probability(run, results, rows, finalists)

@@ -63,17 +63,17 @@ class CallbackTree:
     _n_landed: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     @classmethod
-    def begin(cls, search: Any, known: Prepared) -> CallbackTree:
+    def begin(cls, search: Any, prepared: Prepared) -> CallbackTree:
         """Open the tasks of the whole fit, and of the search.
 
         The parts of the search are rungs, or pulls if there are none.
         """
-        plan, inputs = known.plan, known.setup.inputs
+        plan, inputs = prepared.plan, prepared.setup.inputs
         metadata = callback_metadata(inputs.fit_params)
         data = {"X": inputs.X, "y": inputs.y, "metadata": metadata}
         root = init_callbacks(search, max_subtasks=1 + (search.refit is not False))
         is_watched = root is not None and has_callbacks(search)
-        tree = cls(search, root, data, is_watched, plan, known.setup.resource)
+        tree = cls(search, root, data, is_watched, plan, prepared.setup.resource)
         if root is not None:
             root.call_on_fit_task_begin(estimator=search, **data)
             n_rungs = sum(len(bracket.rounds) for bracket in plan.brackets)
