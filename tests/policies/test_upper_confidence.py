@@ -56,8 +56,8 @@ def regret_per_pull(policy: Any, means: np.ndarray, seed: int) -> float:
 def test_regret_per_pull_falls(make: Any) -> None:
     means = np.array([0.5, 0.6, 0.9, 0.4, 0.7])
     short = regret_per_pull(make(100, reward_range=UNIT), means, seed=0)
-    long = regret_per_pull(make(1000, reward_range=UNIT), means, seed=1)
-    assert long < 0.6 * short
+    long = regret_per_pull(make(2000, reward_range=UNIT), means, seed=1)
+    assert long < 0.5 * short
 
 
 def test_adaptive_ucb_e_finds_the_best_arm_more_often_than_ucb1() -> None:
@@ -89,7 +89,7 @@ def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[
     raise AssertionError
 
 
-@pytest.mark.parametrize("n_arms", [2, 3, 7])
+@pytest.mark.parametrize("n_arms", [2, 3, 7, 13])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_lucb_does_what_a_plain_loop_does(n_arms: int, epsilon: float) -> None:
     rng = np.random.default_rng(n_arms)
