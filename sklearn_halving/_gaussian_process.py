@@ -11,7 +11,7 @@ share, and the level and the scale of the rewards are estimated (`restricted_lik
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -335,12 +335,7 @@ class ArmPosterior:
 
     def copy(self) -> ArmPosterior:
         """Return a copy that can be updated independently. The features are shared."""
-        twin = copy(self)
-        twin.variance, twin.answers, twin.squares = (
-            own.copy() for own in (self.variance, self.answers, self.squares)
-        )
-        twin.root, twin.means, twin.splits = self.root.copy(), self.means.copy(), {**self.splits}
-        return twin
+        return deepcopy(self, {id(self.features): self.features})
 
     def update(self, arm: int, split: int, reward: float | None) -> None:
         """Update the posterior with a pull.

@@ -289,22 +289,28 @@ class BayesGapGame:
 
     def _choose(self, may_pull: BoolArray) -> int:
         """Return the next arm. The variances include pulls in flight."""
-        posterior, estimates, alive = self._posterior_ahead(), self.model.estimates(), self.alive
+        posterior, estimates = self._posterior_ahead(), self.model.estimates()
         mean, deviation = estimates.mean, np.sqrt(posterior.variance)
         acquisition = self.rules.acquisition
         if acquisition == "bayesgap":
-            beta = self._beta(estimates, deviation)  # line 7: beta, for the gaps so far
-            width = beta * deviation  # line 8: U_k and L_k are mean +- width
-            # Lines 2 to 4: the leader J, its rival j, and the one with the wider interval.
-            choice = choose_by_gap(mean, width, alive, may_pull, self.priority)
-            self.rounds.append((choice.leader, choice.bound))
-            return choice.arm
+            return self._choose_by_gap(estimates, deviation, may_pull)
         if acquisition == "thompson":
             score = mean + posterior.sample(self.rng)
         else:
-            was_pulled = (self.n_told > 0) & alive
+            was_pulled = (self.n_told > 0) & self.alive
             score = scores_of(acquisition, mean, deviation, was_pulled, self.n_rounds + 1)
         return first_largest(np.where(may_pull, score, -np.inf), self.priority)
+
+    def _choose_by_gap(
+        self, estimates: ScaledMeans, deviation: FloatArray, may_pull: BoolArray
+    ) -> int:
+        """Return the arm of lines 2 to 4, with the bounds of lines 7 and 8."""
+        beta = self._beta(estimates, deviation)  # line 7: beta, for the gaps so far
+        width = beta * deviation  # line 8: U_k and L_k are mean +- width
+        # The leader J, its rival j, and the one with the wider interval.
+        choice = choose_by_gap(estimates.mean, width, self.alive, may_pull, self.priority)
+        self.rounds.append((choice.leader, choice.bound))
+        return choice.arm
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Record the reward of a pull. An arm that fails or is infinite is eliminated.

@@ -73,6 +73,7 @@ class IndexGame:
         self.alive = np.ones(self.n_arms, dtype=bool)
         self.n_alive, self.n_asked_in_all, self.n_told = self.n_arms, 0, 0
         self.is_finished = self.is_decided = self.is_outside = False
+        self._has_first = policy.n_first == 0
         self.memory: Any = policy.first_memory(self, seed)
 
     def can_be_pulled(self) -> BoolArray:
@@ -98,13 +99,14 @@ class IndexGame:
     def _next_arm(self) -> int:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
         usable, n_first = self.can_be_pulled(), self.policy.n_first
-        waits = usable & (self.n < n_first)
-        if waits.any():
-            return int(np.where(waits, self.n_asked, self.n_asked.max() + 1).argmin())
-        # If most first pulls are in flight, the few arms with an index must not get all pulls.
-        if 2 * self._n_without_first() > self.n_arms:
-            return NO_ARM
-        usable = usable & (self.n_known >= n_first)
+        if not self._has_first:
+            waits = usable & (self.n < n_first)
+            if waits.any():
+                return int(np.where(waits, self.n_asked, self.n_asked.max() + 1).argmin())
+            # If most first pulls are in flight, the few arms with an index must not get all pulls.
+            if 2 * self._n_without_first() > self.n_arms:
+                return NO_ARM
+            usable = usable & (self.n_known >= n_first)
         return self.policy.select(self, usable) if usable.any() else NO_ARM
 
     def _n_without_first(self) -> int:
@@ -114,7 +116,7 @@ class IndexGame:
 
     def all_have_first(self) -> bool:
         """Return whether no arm lacks a reward of its first pulls."""
-        return self._n_without_first() == 0
+        return self._has_first or self._n_without_first() == 0
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Record a reward. After the end, it must not change the recommendation."""
@@ -125,7 +127,7 @@ class IndexGame:
         failed = self.splits.take_in(arm, split, reward)
         if reward == reward:
             self.is_outside |= not self.low <= reward <= self.high
-            self.statistics.add(arm, reward)
+            self.statistics.add_one(arm, reward)
             freedom = max(self.n_known.item(arm) - 1, 1)
             self.variance[arm] = self.statistics.squares.item(arm) / freedom
             if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
@@ -141,7 +143,10 @@ class IndexGame:
 
     def _close(self) -> None:
         """End the game if it is decided, has spent the budget, or has no pull left."""
-        if not (self.alive & (self.n_known < self.policy.n_first)).any():
+        if not self._has_first:
+            self._has_first = bool((self.n_known >= self.policy.n_first).all())
+        lacks = not self._has_first and self.alive & (self.n_known < self.policy.n_first)
+        if self._has_first or not np.any(lacks):
             self.is_decided = self._follows_rule()
         self.is_finished = self.is_decided or self.n_told >= self.most_pulls
         is_limited = self.problem.max_repetitions is not None or not self.n_alive
