@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import islice
-from math import inf
+from math import inf, prod
 from statistics import median
 from threading import Lock
 
@@ -69,12 +69,13 @@ class Prices:
             self._sizes[arm] = self._sizes_of(params)
 
     def of_full(self, arm: int) -> float:
-        """Return the time of a full fit of an arm, in proportion to its largest one."""
+        """Return the time of a full fit of an arm, by that of its largest one."""
         levels = [level for level, arms in self._seconds.items() if arm in arms]
         if not levels:
             return self.dearest
         level = max(levels)
-        return self._seconds[level][arm] * self._growth(level, self.top, 1.0)
+        power = 2.0 if self._sizes[arm].is_unlimited else 1.0
+        return self._seconds[level][arm] * self._growth(level, self.top, power)
 
     def longest(self, pull: Pull, params: Params) -> float:
         """Return the time that a fit may take.
@@ -124,7 +125,8 @@ class Prices:
                 own |= {f"{name}__{part}": v for part, v in value.get_params().items()}
         if is_unlimited(self.given | own):
             return Sizes(own, is_unlimited=True)
-        return Sizes({name: v for name, v in own.items() if is_number_of_rounds(name)})
+        counted = {n: v for n, v in own.items() if is_number_of_rounds(n) or isinstance(v, tuple)}
+        return Sizes(counted)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Sizes:
     """The parameters of a candidate that may change the time of a fit.
 
     These are all, if the fit goes on until it converges, as that of a support vector machine, and
-    else the number of rounds of an ensemble.
+    else the number of rounds of an ensemble, and the sizes of layers.
     """
 
     params: Params
@@ -147,12 +149,20 @@ class Sizes:
         product = 1.0
         for name, value in self.params.items():
             known = other.params.get(name)
-            a, b = number_of(value), number_of(known)
+            a, b = _size(value), _size(known)
             if a and b:
                 product *= max(1.0, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
             elif isinstance(value, str) and isinstance(known, str) and value != known:
                 return inf
         return product
+
+
+def _size(value: object) -> float | None:
+    """Return a number, or the product of a tuple of numbers, such as the sizes of layers."""
+    if not isinstance(value, tuple):
+        return number_of(value)
+    sizes = [size for each in value if (size := number_of(each)) is not None]
+    return prod(sizes) if len(sizes) == len(value) else None
 
 
 def is_unlimited(params: Params) -> bool:

@@ -361,11 +361,13 @@ class PullLoop:
         pull, left = job.pull, self._left()
         params = self.executor.guard.task.candidates[pull.arm]
         longest = 0.0 if self.prices is None else self.prices.longest(pull, params)
-        is_late = longest > left + SLACK * (self.deadline - self._began)
-        if not is_late or pull == self._first:
-            return None
         most = (self.deadline - time.monotonic()) / (1 + self.refit_cost)
         dearest = 0.0 if self.prices is None else self.prices.dearest
+        slack = SLACK * (self.deadline - self._began)
+        # A policy that plans by time keeps back the time of the refit of a dear arm.
+        is_too_dear = self._record_time is None and longest > max(dearest, most + slack)
+        if pull == self._first or not (is_too_dear or longest > left + slack):
+            return None
         full = min(most, max(MOST_FOR_ONE * most, FAR_APART * dearest))
         useful = max(full * pull.level / self.problem.max_level, SLACK * most)
         return PullLimits(useful=useful, ends=time.monotonic() + left)
@@ -504,11 +506,15 @@ class PullLoop:
         return np.nan if outcome.kind == "abandoned" else self.reward(outcome)
 
     def _price_refit(self) -> None:
-        """Note the time of the refit, as soon as the time left may depend on it."""
-        prices, cost = self.prices, self.refit_cost
-        if prices is not None and 2 * prices.dearest * cost > self.deadline - time.monotonic():
+        """Note the time of the refit: of the dearest arm, until the time left depends on it."""
+        if (prices := self.prices) is None:
+            return
+        self._to_refit = self.refit_cost * prices.dearest
+        if 2 * self._to_refit > self.deadline - time.monotonic():
             arm = self.game.recommend()
-            self._to_refit = 0.0 if arm < 0 else cost * prices.of_full(arm)
+            most = MOST_FOR_ONE * (self.deadline - self._began)  # if none is chosen yet
+            price = self.refit_cost * prices.of_full(arm)
+            self._to_refit = min(price, most) if arm < 0 else price
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]

@@ -175,11 +175,12 @@ class Run:
         return self.setup.inputs.reward
 
     def end(self, reason: str) -> End:
-        """Return why the search ended. A policy that plans by time ends with its budget."""
+        """Return why the search ended: by its budget if that plans it, or has cut it short."""
         rules: Sequence[str] = ()
         if reason == "policy":
             rules = self.game.ended_by() if isinstance(self.game, StopsEarly) else ()
-            reason = "time_budget" if self.plan.uses_time and not rules else reason
+            is_short = self.plan.uses_time or self.log.abandoned
+            reason = "time_budget" if is_short and not rules else reason
         is_early = reason != "policy"
         return End(reason, IN_WORDS.get(reason, self.budget) if is_early else " or ".join(rules))
 
@@ -222,18 +223,22 @@ class Run:
 
         It is another one if there is no time to refit the first.
         """
-        best, prices = self.recommended(), self.prices
-        left = self.deadline - time.monotonic()
-        if prices is None or self.refit_cost * prices.of_full(best) <= left:
+        best = self.recommended()
+        if self.can_refit(best):
             return best
         top, scores = self.plan.problem.max_level, dict[int, dict[int, float]]()
         for (arm, level, split), outcome in self.log.outcomes.items():
             if level == top:
                 scores.setdefault(arm, {})[split] = self.reward(outcome)
-        fitting = (arm for arm in scores if self.refit_cost * prices.of_full(arm) <= left)
+        fitting = filter(self.can_refit, scores)
         lost = {arm: _lost(scores.get(best, {}), scores[arm]) for arm in fitting}
         arm = min(lost, key=lambda arm: (lost[arm], arm), default=best)
         return arm if lost.get(arm, inf) < inf else best
+
+    def can_refit(self, arm: int) -> bool:
+        """Return whether there is time to refit an arm."""
+        left = self.deadline - time.monotonic()
+        return self.prices is None or self.refit_cost * self.prices.of_full(arm) <= left
 
     def recommended(self) -> int:
         """Return the arm that the policy recommends now.
