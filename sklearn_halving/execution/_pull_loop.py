@@ -467,6 +467,8 @@ class PullLoop:
         if self.prices is not None:
             params = self.executor.guard.task.candidates[outcome.pull.arm]
             self.prices.record(outcome, params)
+        if self._record_time is None:  # the policy may be told much later
+            self._price_refit()
 
     def _take_in(self, result: Result, *, is_known: bool) -> None:
         outcome = result.outcome
@@ -512,9 +514,11 @@ class PullLoop:
         self._to_refit = self.refit_cost * prices.dearest
         if 2 * self._to_refit > self.deadline - time.monotonic():
             arm = self.game.recommend()
-            most = MOST_FOR_ONE * (self.deadline - self._began)  # if none is chosen yet
-            price = self.refit_cost * prices.of_full(arm)
-            self._to_refit = min(price, most) if arm < 0 else price
+            price = 0.0 if arm < 0 else self.refit_cost * prices.of_full(arm)
+            if arm < 0 or self._record_time is None:  # another may be chosen, for all it knows
+                most = MOST_FOR_ONE * (self.deadline - self._began)
+                price = max(price, min(self._to_refit, most))
+            self._to_refit = price
 
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
