@@ -268,6 +268,7 @@ def test_fits_that_are_alike_start_no_process(processes, backend):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 @pytest.mark.parametrize("budget", [1.0, 8.0])
 def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backend, budget):
