@@ -168,7 +168,7 @@ def value_digest(value: object) -> str:
 def _item_digest(name: str, value: object) -> str:
     """Return the digest of a parameter. That of an estimator is made once for a whole search."""
     key = id(value), name
-    if key in _digests:
+    if _n_running and key in _digests:
         return _digests[key][1]
     plain = plain_value(value)
     digest = _Hasher(is_kept=True).digest_of((name, plain)) if name else content_hash(plain)

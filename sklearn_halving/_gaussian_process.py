@@ -205,17 +205,15 @@ def checked_covariance(given: npt.ArrayLike, n_arms: int) -> FloatArray:
     matrix = np.ascontiguousarray(given, dtype=np.float64)
     rule = f"have shape ({n_arms}, {n_arms}), with a row and a column for each arm"
     refuse_unless(matrix.shape == (n_arms, n_arms), "covariance", rule, matrix.shape)
-    n_bad = np.sum(~np.isfinite(matrix))
-    got = f"NaN or infinity in {n_bad} of {matrix.size} entries"
-    refuse_unless(n_bad == 0, "covariance", "be finite", got)
+    refuse_unless(bool(np.isfinite(matrix).all()), "covariance", "be finite", "NaN or infinity")
     size = float(np.abs(matrix).max(initial=0))
     asymmetry = float(np.abs(matrix - matrix.T).max(initial=0))
     got = f"entries that differ by {asymmetry:.3g}"
     refuse_unless(asymmetry <= 1e-8 * size, "covariance", "be symmetric", got)
     variance = matrix.diagonal()
-    got = f"{variance.min()} to {variance.max()}"
     holds = bool(variance.min() >= 0 and variance.max() > 0)
-    refuse_unless(holds, "The diagonal of covariance", "be not negative and not all 0", got)
+    rule, got = "be not negative and not all 0", f"{variance.min()} to {variance.max()}"
+    refuse_unless(holds, "The diagonal of covariance", rule, got)
     if n_arms <= MAX_CHECKED_ARMS:
         try:
             np.linalg.cholesky(matrix + 1e-6 * size * np.eye(n_arms))

@@ -37,19 +37,6 @@ class Estimator(Parameterized, Protocol):
         """Set parameters."""
 
 
-class Candidates(Protocol):
-    """The parameters of all arms, or of those that exist so far."""
-
-    def __len__(self) -> int:
-        """Return the number of arms."""
-
-    def __iter__(self) -> Iterator[Params]:
-        """Iterate over the candidates that exist."""
-
-    def __getitem__(self, arm: int, /) -> Params:
-        """Return the parameters of an arm."""
-
-
 class CallbackContext(Protocol):
     """A task of scikit-learn's callbacks (1.9 or later)."""
 

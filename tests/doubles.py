@@ -19,7 +19,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
 
-from sklearn_halving.execution._types import EvaluationTask, Fold, ListedFolds
+from sklearn_halving.execution._types import Candidate, EvaluationTask, Fold, ListedFolds
 from sklearn_halving.resources import Resource
 
 
@@ -279,7 +279,9 @@ def make_task(
         estimator=estimator,
         X=X,
         y=y,
-        candidates=tuple({"quality": float(quality)} for quality in qualities),
+        candidates=tuple(
+            Candidate.of(arm, {"quality": float(quality)}) for arm, quality in enumerate(qualities)
+        ),
         splits=ListedFolds(tuple(folds), tuple(range(n_splits))),
         resource=Steps(),
         scorer=scorer,

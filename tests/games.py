@@ -41,7 +41,12 @@ def play(policy: Any, rewards: np.ndarray, max_repetitions: int | None = None) -
     game = policy.start(Problem(len(rewards), 1, 1, max_repetitions), np.random.SeedSequence(0))
     arms: list[int] = []
     while not game.is_finished:
-        for pull in game.ask(10**6):
+        pulls = game.ask(10**6)
+        if isinstance(pulls, Pulls):
+            arms += pulls.arm.tolist()
+            game.tell_all(pulls, rewards[pulls.arm, pulls.repetition])
+            continue
+        for pull in pulls:
             arms.append(pull.arm)
             game.tell(pull, float(rewards[pull.arm, pull.repetition]))
     return Played(arms, game.recommend(), game)

@@ -499,6 +499,34 @@ def test_hashes_are_the_same_in_another_process(monkeypatch):
     assert len(hashes) == 1
 
 
+SENT = """
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn_halving._content_hash import hash_and_code
+
+class Squared(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+    def transform(self, X):
+        return X**2
+
+if __name__ == "__main__":
+    here = hash_and_code(Squared())
+    there = Parallel(n_jobs=2)([delayed(hash_and_code)(Squared())])[0]
+    print(here == there, *here[1])
+"""
+
+
+def test_a_class_of_the_script_counts_in_a_worker_as_here(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SENT)
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    equal, *names = done.stdout.split()
+    assert equal == "True"
+    assert "Squared.transform" in names
+
+
 def is_good(estimator, X, y):
     return bool(estimator.score(X, y) > 0.9)
 

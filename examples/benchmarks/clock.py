@@ -35,8 +35,8 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 
 from sklearn_halving.policies import BudgetedRace, Problem
-from sklearn_halving.samplers import GaussianProcessSampler, Space, Told
-from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates
+from sklearn_halving.samplers import GaussianProcessSampler, Space
+from sklearn_halving.search.preparing._candidates import SampledCandidates
 from sklearn_halving.search.preparing._space import SearchSpace, own_candidate
 from sklearn_halving.spaces import space_for
 
@@ -174,21 +174,22 @@ def adaptive(task: Any, budget: float, n_workers: int, seed: int) -> Found:
         baseline=0,
     )
     game = policy.start(Problem(MOST, task.low or task.n_train, task.n_train, FOLDS))
-    told = Told(Space.of(task.space))
-    source = CandidateSource(GaussianProcessSampler(), told, [seed], task.first, game)
-    candidates = LazyCandidates(MOST, source.more)
+    space = SearchSpace(task.space, task.first)
+    candidates = SampledCandidates(game, MOST, space, GaussianProcessSampler(), [seed])
     running: list[Any] = []
     now, n_asked = 0.0, 0
     while not game.is_finished:
         for pull in game.ask(n_workers - len(running)):
             candidates.ensure(pull.arm)
-            found = task.fit(candidates[pull.arm], pull.level / task.n_train, pull.repetition)
+            found = task.fit(
+                candidates[pull.arm].params, pull.level / task.n_train, pull.repetition
+            )
             n_asked += 1
             heapq.heappush(running, (now + found[1], n_asked, pull, found))
         now, _, pull, (score, seconds) = heapq.heappop(running)
         game.record_time(pull, seconds, budget - now, n_workers)
         game.tell(pull, score)
-    chosen = candidates[game.recommend()]
+    chosen = candidates[game.recommend()].params
     return chosen, now + task.refit_cost * task.fit(chosen, 1.0, 0)[1]
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from joblib.logger import short_format_time
 from sklearn.base import clone
 
-from sklearn_halving._content_hash import params_digest
 from sklearn_halving._formatting import object_text, printable
 from sklearn_halving._typing import Estimator, Params, Scorer
 from sklearn_halving._unstable_imports import (
@@ -32,6 +31,7 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving.execution._threads import limited_n_jobs
 from sklearn_halving.execution._types import (
+    Candidate,
     EvaluationTask,
     Fold,
     Job,
@@ -115,27 +115,28 @@ def _write_end(task: EvaluationTask, outcome: Outcome) -> None:
     if task.verbose > 1:
         params = _params_text(task, outcome.pull)
         scores = _scores_text(outcome) if task.verbose > 2 else ""
-        seconds = short_format_time(outcome.fit_seconds + outcome.score_seconds)
+        seconds = short_format_time(outcome.seconds)
         head = _head(task, outcome.pull, "END")
         text = f"{params}{';' if params else ''}{scores} total time={seconds}"
         write_line(head + text.rjust(WIDTH - len(head), "."))
 
 
 def arm_estimator(
-    task: EvaluationTask, params: Params, level: int, fold: Fold | None = None
+    task: EvaluationTask, candidate: Candidate, level: int, fold: Fold | None = None
 ) -> Estimator:
-    """Return an unfitted estimator with the parameters of an arm, rescaled to the level.
+    """Return an unfitted estimator with the parameters of a candidate, rescaled to the level.
 
     It is seeded for the rows of a fold.
     """
     estimator = clone(task.estimator)
     # Parameters are cloned too, because they may be estimators and fits must not share them.
-    estimator.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+    params = {name: clone(value, safe=False) for name, value in candidate.params.items()}
+    estimator.set_params(**params)
     if task.resource.rescale:
         estimator.set_params(**task.resource.rescaled(estimator, level, task.max_level))
     given, changed = estimator.get_params(), {}
     if task.seed is not None and fold is not None:
-        changed = _random_states(given, task.seed, params, fold)
+        changed = _random_states(given, task.seed, candidate, fold)
     if task.n_threads is not None:
         changed |= limited_n_jobs(estimator, given, task.n_threads)
     # Not every class of users can set no parameters.
@@ -143,12 +144,12 @@ def arm_estimator(
 
 
 def _random_states(
-    given: Params, seed: np.random.SeedSequence, params: Params, fold: Fold
+    given: Params, seed: np.random.SeedSequence, candidate: Candidate, fold: Fold
 ) -> Params:
     """Return every ``random_state`` that is None as a number.
 
-    The numbers depend on the parameters of the arm and on the rows of the split. So a candidate
-    has the same scores in every search with this seed.
+    The numbers depend on the parameters of the candidate and on the rows of the split. So it has
+    the same scores in every search with this seed.
     """
     unset = sorted(
         name
@@ -157,7 +158,7 @@ def _random_states(
     )
     if not unset:
         return {}
-    key = (*seed.spawn_key, int(params_digest(params), 16), int(fold.digest, 16))
+    key = (*seed.spawn_key, int(candidate.digest, 16), int(fold.digest, 16))
     numbers = np.random.SeedSequence(seed.entropy, spawn_key=key).generate_state(len(unset)) >> 1
     return dict(zip(unset, numbers.tolist(), strict=True))
 
@@ -166,13 +167,7 @@ def _selected(
     task: EvaluationTask, estimator: Estimator, rows: Rows, train_rows: Rows | None, params: Params
 ) -> SplitData:
     """Select rows of the data and of the parameters that have one entry per row."""
-    X, y = task.X, task.y
-    # Plain arrays are faster by far. A square one may be a precomputed kernel.
-    is_plain = type(X) is np.ndarray and not (X.ndim == 2 and X.shape[0] == X.shape[1])
-    if is_plain and (y is None or type(y) is np.ndarray):
-        X, y = _taken(X, rows), None if y is None else _taken(y, rows)
-    else:
-        X, y = safe_split(estimator, X, y, rows, train_rows)
+    X, y = safe_split(estimator, task.X, task.y, rows, train_rows)
     return SplitData(X, y, method_params(task.X, params=params, indices=rows) if params else {})
 
 
@@ -186,11 +181,6 @@ def _hold_out(
     if len(held_out) == 0:
         return rows, None
     return fit_rows, _selected(task, estimator, held_out, fit_rows, task.fit_params)
-
-
-def _taken(array: Any, rows: Rows) -> Any:
-    """Return rows of an array; `take` is faster, but its result is always in C order."""
-    return array.take(rows, axis=0) if array.flags.c_contiguous else array[rows]
 
 
 def _trained(
@@ -328,7 +318,7 @@ def _head(task: EvaluationTask, pull: Pull, word: str) -> str:
 
 def _params_text(task: EvaluationTask, pull: Pull) -> str:
     level_params = task.resource.params_at(pull.level)
-    params = task.candidates[pull.arm] | level_params
+    params = task.candidates[pull.arm].params | level_params
     texts = [f"{name}={object_text(params[name])}" for name in sorted(params)]
     if not level_params and pull.level < task.max_level:
         # Without the amount, a candidate would seem to have several scores on the same split.

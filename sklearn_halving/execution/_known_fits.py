@@ -53,10 +53,11 @@ class KnownFits:
         """Return the key of a pull, whose model was trained to other levels before."""
         task = self.task
         if pull.arm not in self._candidates:
-            params, stops = task.candidates[pull.arm], False
+            candidate, stops = task.candidates[pull.arm], False
             if task.held_out is not None:
-                stops = stops_early(arm_estimator(task, params, task.max_level), task.fit_params)
-            self._candidates[pull.arm] = candidate_digest(params), stops
+                model = arm_estimator(task, candidate, task.max_level)
+                stops = stops_early(model, task.fit_params)
+            self._candidates[pull.arm] = candidate_digest(candidate.params), stops
         digest, stops = self._candidates[pull.arm]
         return FitKey(digest, self._fit(pull.level, pull.repetition, levels, stops=stops))
 
@@ -72,7 +73,7 @@ class KnownFits:
         """Add a new outcome to the store, with the limit that may have ended it."""
         if (limit := self._limit(outcome.kind)) is not None:
             outcome = replace(outcome, limit=float(limit))
-        params = self.task.candidates[outcome.pull.arm]
+        params = self.task.candidates[outcome.pull.arm].params
         self.store.append(key, {name: _plain(v) for name, v in params.items()}, outcome)
 
     def _limit(self, kind: str) -> float | None:

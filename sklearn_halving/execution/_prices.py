@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,7 +11,7 @@ from statistics import median
 from threading import Lock
 
 from sklearn_halving._typing import Params
-from sklearn_halving.execution._types import Outcome
+from sklearn_halving.execution._types import Outcome, PullLimits
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources._resource import number_of
 from sklearn_halving.resources._resources import is_number_of_rounds
@@ -23,11 +24,15 @@ N_WARM = 3
 """The first fit of a process may take longer. It is left out if this many others are known."""
 N_LATEST = 100
 """Number of arms whose times are compared, the latest ones."""
+SLACK = 0.1
+"""A fit that may exceed the time budget by a larger part of it is guarded."""
+MOST_FOR_ONE = 0.25
+"""Largest part of the time left for a fit that is far more expensive than all others."""
 
 
 @dataclass
 class Prices:
-    """The times of fits.
+    """The times of fits, and what they leave of a time budget. Without one, nothing is recorded.
 
     Parameters
     ----------
@@ -35,10 +40,24 @@ class Prices:
         The parameters of the estimator as it is.
     top : int
         The level of a full fit.
+    began, deadline : float
+        Times of ``time.monotonic``: the start of the search, and after which no pull starts.
+    refit_cost : float
+        Time of the refit, in full fits of the same arm; 0 if there is none.
+    plans_time : bool
+        Whether the policy keeps back the time of the refit, also that of a dear arm.
     """
 
-    given: Params
-    top: int
+    given: Params = field(default_factory=dict)
+    top: int = 1
+    began: float = field(default_factory=time.monotonic)
+    deadline: float = inf
+    refit_cost: float = 0.0
+    plans_time: bool = False
+    first: Pull | None = field(default=None, init=False)
+    """The first pull that started. There must be a result."""
+    _to_refit: float = field(default=0.0, init=False)
+    """Time of the refit of the arm that would be chosen now."""
     dearest: float = field(default=0.0, init=False)
     """The longest time of a full fit, relative to a small one."""
     _seconds: dict[int, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -51,14 +70,69 @@ class Prices:
     @property
     def is_blind(self) -> bool:
         """Whether nothing is known, and a fit may take any time."""
-        return not self._sizes and is_unlimited(self.given)
+        return self.deadline < inf and not self._sizes and is_unlimited(self.given)
+
+    @property
+    def left(self) -> float:
+        """The time until the deadline."""
+        return self.deadline - time.monotonic()
+
+    @property
+    def left_for_fits(self) -> float:
+        """The time until the refit must start."""
+        return self.left - self._to_refit
+
+    def note_start(self, pull: Pull) -> None:
+        """Note that a pull starts."""
+        self.first = self.first or pull
+
+    def can_refit(self, arm: int) -> bool:
+        """Return whether there is time to refit an arm."""
+        return self.refit_cost * self.of_full(arm) <= self.left
+
+    @property
+    def may_lack_refit(self) -> bool:
+        """Whether the time for fits may depend on which arm is refitted."""
+        return 2 * self.dearest * self.refit_cost > self.left
+
+    def expect_refit(self, arm: int) -> None:
+        """Note which arm would be refitted now; a negative number is none."""
+        price = 0.0 if arm < 0 else self.refit_cost * self.of_full(arm)
+        self._to_refit = price if self.plans_time else max(price, self._reserve)
+
+    @property
+    def _reserve(self) -> float:
+        """The time that is kept for the refit until it is known which arm is chosen."""
+        most = MOST_FOR_ONE * (self.deadline - self.began)
+        return min(self.refit_cost * self.dearest, most)
+
+    def limits(self, pull: Pull, params: Params) -> PullLimits | None:
+        """Return the limits of a fit that may not end in time; None for any other.
+
+        It is of use only if its arm can be refitted in time, and if time is left for others. A
+        small fit tells whether a full one can end.
+        """
+        if self.deadline == inf or pull == self.first:
+            return None
+        left, longest = self.left_for_fits, self.longest(pull, params)
+        most = self.left / (1 + self.refit_cost)
+        slack = SLACK * (self.deadline - self.began)
+        is_too_dear = not self.plans_time and longest > max(self.dearest, most + slack)
+        if longest <= left + slack and not is_too_dear:
+            return None
+        full = min(most, max(MOST_FOR_ONE * most, FAR_APART * self.dearest))
+        useful = max(full * pull.level / self.top, SLACK * most)
+        return PullLimits(useful=useful, ends=time.monotonic() + left)
 
     def record(self, outcome: Outcome, params: Params) -> None:
         """Record the time of a fit, which may have been abandoned before it was complete."""
+        if self.deadline == inf:
+            return
         arm, level, _ = outcome.pull
-        seconds = outcome.fit_seconds + outcome.score_seconds
+        seconds = outcome.seconds
         if outcome.kind != "abandoned":
             self.dearest = max(self.dearest, seconds * (self.top / level))
+            self._to_refit = self._reserve
             self._abandoned.discard((level, arm))
         elif seconds == 0:  # not even begun
             return

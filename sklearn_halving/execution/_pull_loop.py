@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from types import FrameType
 from typing import Any
 
@@ -22,18 +20,14 @@ import numpy as np
 
 from sklearn_halving._typing import CallbackContext
 from sklearn_halving.execution._known_fits import KnownFits
-from sklearn_halving.execution._prices import FAR_APART, Prices
+from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._threads import one_blas_thread
-from sklearn_halving.execution._types import Job, Outcome, PullLimits, Result
+from sklearn_halving.execution._types import Job, Outcome, Result
 from sklearn_halving.execution.workers._executors import Executor
 from sklearn_halving.policies._protocol import GrowsArms, Policy, alive_arms
 from sklearn_halving.policies._types import Problem, Pull
 
-SLACK = 0.1
-"""A fit that may exceed the time budget by a larger part of it is guarded."""
-MOST_FOR_ONE = 0.25
-"""Largest part of the time left for a fit that is far more expensive than all others."""
 PATIENCE = 0.5
 """Seconds between two checks for a request to stop."""
 LOOK_AHEAD = 100
@@ -194,17 +188,15 @@ class PullLoop:
         Fits that are not made again. New ones are added to them before they are used.
     known_first : sequence of pairs of Pull and FitKey, default=()
         Known fits of the first arms that a policy that plans by time is told at the start.
-    deadline : float, default=inf
-        Time of ``time.monotonic`` after which no pull starts.
+    prices : Prices, optional
+        The times of the fits, and the deadline; the executor has them, too.
     interrupt : Interrupt, optional
         The handler of signals.
-    ensure : callable or None, default=None
+    ensure : callable
         Called with the arm of each pull that the policy requests, to create the candidate of a
         new arm. The rewards that the policy has received by then do not depend on the workers.
     n_workers : int, default=1
         Number of workers.
-    refit_cost : float, default=0.0
-        Time of the refit, in full fits of the same arm.
 
     Notes
     -----
@@ -213,8 +205,6 @@ class PullLoop:
 
     Attributes
     ----------
-    prices : Prices or None
-        The times of the fits; None without a deadline.
     models : dict of (arm, repetition) to Result
         The latest fit of each that may be trained further, without a model if it was known. There
         are none of eliminated arms and of the highest level: the number of surviving arms bounds
@@ -231,11 +221,10 @@ class PullLoop:
     observer: PullObserver = field(default_factory=PullObserver)
     known: KnownFits | None = None
     known_first: Sequence[tuple[Pull, FitKey]] = ()
-    deadline: float = inf
+    prices: Prices = field(default_factory=Prices)
     interrupt: Interrupt = field(default_factory=Interrupt)
-    ensure: Callable[[int], None] | None = None
+    ensure: Callable[[int], None] = lambda arm: None
     n_workers: int = 1
-    refit_cost: float = 0.0
     _stopped_by: str | None = field(default=None, init=False)
     """Why no further pull starts; fits that are known are still read."""
     models: dict[tuple[int, int], Result] = field(default_factory=dict, init=False)
@@ -247,20 +236,9 @@ class PullLoop:
     _is_called_off: bool = field(default=False, init=False)
     _has_begun: bool = field(default=False, init=False)
     """Whether there are results, or fits that are waited for."""
-    _began: float = field(default_factory=time.monotonic, init=False)
-    prices: Prices | None = field(default=None, init=False)
-    _first: Pull | None = field(default=None, init=False)
-    """The first pull that was submitted. There must be a result."""
-    _to_refit: float = field(default=0.0, init=False)
-    """Time of the refit of the arm that would be chosen now."""
 
     def __post_init__(self) -> None:
-        """Note whether the policy plans by time, and guard fits that may not end in time."""
-        if self.deadline < inf:
-            task = self.executor.guard.task
-            self.prices = Prices(task.estimator.get_params(), self.problem.max_level)
-            if not self.executor.can_abandon:
-                self.executor.guard.limits_of = self._limits
+        """Note whether the policy plans by time."""
         if isinstance(self.policy, GrowsArms) and self.policy.uses_time:
             self._record_time = self.game.record_time
 
@@ -290,11 +268,10 @@ class PullLoop:
         if not outcomes or self._record_time is None:
             return
         rewards = np.array([self.reward(outcome) for outcome in outcomes])
-        seconds = np.array([outcome.fit_seconds + outcome.score_seconds for outcome in outcomes])
+        seconds = np.array([outcome.seconds for outcome in outcomes])
         self.game.tell_known([outcome.pull for outcome in outcomes], rewards, seconds)
-        self._record_time(None, 0.0, self.deadline - time.monotonic(), self.n_workers)
-        if self.ensure is not None:
-            self.ensure(max(outcome.pull.arm for outcome in outcomes))
+        self._record_time(None, 0.0, self.prices.left, self.n_workers)
+        self.ensure(max(outcome.pull.arm for outcome in outcomes))
 
     def _run(self) -> str:
         while True:
@@ -333,9 +310,9 @@ class PullLoop:
         is_stopped = self._is_stopped()
         is_late = self._stopped_by == "time_budget" and self._has_full_fit
         # The first fit, of the own model, is the answer if there is no time for more.
-        has_answer = bool(self.log.places) or self._first not in self._open
+        has_answer = bool(self.log.places) or self.prices.first not in self._open
         gives_up = is_late and has_answer and self.executor.can_abandon
-        patience = min(PATIENCE, max(0.0, self._left()))
+        patience = min(PATIENCE, max(0.0, self.prices.left_for_fits))
         try:
             results = self.executor.wait_any(patience if gives_up or not is_stopped else None)
         finally:
@@ -348,37 +325,13 @@ class PullLoop:
             self.log.abandoned += [result.outcome for result in self.executor.abandon()]
         return bool(results) or not is_stopped
 
-    def _left(self) -> float:
-        """Return the time until the refit must start."""
-        return self.deadline - time.monotonic() - self._to_refit
-
-    def _limits(self, job: Job) -> PullLimits | None:
-        """Return the limits of a fit that may not end in time; None for any other.
-
-        It is of use only if its arm can be refitted in time, and if time is left for others. A
-        small fit tells whether a full one can end.
-        """
-        pull, left = job.pull, self._left()
-        params = self.executor.guard.task.candidates[pull.arm]
-        longest = 0.0 if self.prices is None else self.prices.longest(pull, params)
-        most = (self.deadline - time.monotonic()) / (1 + self.refit_cost)
-        dearest = 0.0 if self.prices is None else self.prices.dearest
-        slack = SLACK * (self.deadline - self._began)
-        # A policy that plans by time keeps back the time of the refit of a dear arm.
-        is_too_dear = self._record_time is None and longest > max(dearest, most + slack)
-        if pull == self._first or not (is_too_dear or longest > left + slack):
-            return None
-        full = min(most, max(MOST_FOR_ONE * most, FAR_APART * dearest))
-        useful = max(full * pull.level / self.problem.max_level, SLACK * most)
-        return PullLimits(useful=useful, ends=time.monotonic() + left)
-
     def _is_stopped(self) -> bool:
         """Return whether no further pull may start."""
         if self._stopped_by is None:
             signals = {
                 "interrupt": self.interrupt.is_requested,
                 "callback": self._is_called_off,
-                "time_budget": self._left() <= 0 and self._has_begun,
+                "time_budget": self.prices.left_for_fits <= 0 and self._has_begun,
             }
             self._stopped_by = next((name for name, is_on in signals.items() if is_on), None)
             if self._stopped_by is not None:
@@ -413,7 +366,7 @@ class PullLoop:
             most = LOOK_AHEAD - (len(self._open) - len(self._landed))
         else:
             most = self.executor.room
-        if self.executor.uses_threads and self.prices is not None and self.prices.is_blind:
+        if self.executor.uses_threads and self.prices.is_blind:
             most = min(most, 1 - len(self._open))  # threads cannot be ended
         n_known = 0 if self.known is None else len(self.known.outcomes) - len(self.log.places)
         return min(most, n_known) if is_stopped else most
@@ -423,8 +376,7 @@ class PullLoop:
         if pull in self._open or pull in self.log.outcomes:
             rule = "to evaluate an arm again, it must ask for another repetition"
             raise RuntimeError(f"{self.policy!r} asks for {pull} a second time; {rule}.")
-        if self.ensure is not None:
-            self.ensure(pull.arm)
+        self.ensure(pull.arm)
         below = self.models.get((pull.arm, pull.repetition))
         levels, model = ((), None) if below is None else (below.outcome.levels, below.model)
         key = None if self.known is None else self.known.key(pull, levels)
@@ -432,7 +384,7 @@ class PullLoop:
         if key is not None and (outcome := self._recalled(pull, key)) is not None:
             self._landed[pull] = outcome
         elif not self._is_stopped():
-            self._first = self._first or pull
+            self.prices.note_start(pull)
             context = self.observer.context_of(pull)
             keep_model = pull.level < self.problem.max_level
             self.executor.submit(Job(pull, model, levels, keep_model, context))
@@ -449,7 +401,7 @@ class PullLoop:
 
     def _land(self, result: Result) -> None:
         outcome = result.outcome
-        self._learn_price(outcome)
+        self.prices.record(outcome, self.executor.guard.task.candidates[outcome.pull.arm].params)
         if outcome.kind == "abandoned":
             self.log.abandoned.append(outcome)
             if not self._is_stopped():
@@ -462,13 +414,6 @@ class PullLoop:
             self.known.keep(key, outcome)
         self._landed[outcome.pull] = outcome
         self._take_in(result, is_known=False)
-
-    def _learn_price(self, outcome: Outcome) -> None:
-        if self.prices is not None:
-            params = self.executor.guard.task.candidates[outcome.pull.arm]
-            self.prices.record(outcome, params)
-        if self._record_time is None:  # the policy may be told much later
-            self._price_refit()
 
     def _take_in(self, result: Result, *, is_known: bool) -> None:
         outcome = result.outcome
@@ -507,29 +452,16 @@ class PullLoop:
     def _reward(self, outcome: Outcome) -> float:
         return np.nan if outcome.kind == "abandoned" else self.reward(outcome)
 
-    def _price_refit(self) -> None:
-        """Note the time of the refit: of the dearest arm, until the time left depends on it."""
-        if (prices := self.prices) is None:
-            return
-        self._to_refit = self.refit_cost * prices.dearest
-        if 2 * self._to_refit > self.deadline - time.monotonic():
-            arm = self.game.recommend()
-            price = 0.0 if arm < 0 else self.refit_cost * prices.of_full(arm)
-            if arm < 0 or self._record_time is None:  # another may be chosen, for all it knows
-                most = MOST_FOR_ONE * (self.deadline - self._began)
-                price = max(price, min(self._to_refit, most))
-            self._to_refit = price
-
     def _tell_pulls(self, pulls: list[Pull]) -> None:
         outcomes = [self._landed.pop(pull) for pull in pulls]
         for outcome in outcomes:
             del self._open[outcome.pull]
             if self._record_time is not None:
-                seconds = outcome.fit_seconds + outcome.score_seconds
-                left = self.deadline - time.monotonic()
-                self._record_time(outcome.pull, seconds, left, self.n_workers)
+                left = self.prices.left
+                self._record_time(outcome.pull, outcome.seconds, left, self.n_workers)
             self.game.tell(outcome.pull, self._reward(outcome))
-        self._price_refit()
+        if self.prices.may_lack_refit:
+            self.prices.expect_refit(self.game.recommend())
         self.observer.told()
         self._may_ask = True
         if self.models:

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from hashlib import blake2b
 from inspect import isfunction, signature
 from threading import Lock
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from sklearn_halving._content_hash import content_hash
 from sklearn_halving._typing import Estimator
 
 MAX_BYTES = 2**27
@@ -70,15 +70,6 @@ class StepCache:
         finally:
             estimator.memory = None
 
-    def digest(self, step: Estimator) -> bytes | None:
-        """Return a digest of the class and parameters of an unfitted step; None if not safe."""
-        try:
-            if not _is_deterministic(step):
-                return None
-            return blake2b(pickle.dumps(step), digest_size=16).digest()
-        except Exception:  # noqa: BLE001 - such a step is fitted as usual
-            return None
-
     def get(self, key: Key) -> tuple[Output, Estimator] | None:
         """Return the output of a step and the fitted step, if they are in the cache."""
         with self._lock:
@@ -129,10 +120,11 @@ class _Memory:
             self._key = None
         params: dict[str, object] = options.get("params") or {}  # for the ``fit`` of the step
         has_params = options.get("weight") is not None or any(params.values())
-        digest = None if has_params else self._steps.digest(step)
-        self._key = None if self._key is None or digest is None else (*self._key, digest)
+        if has_params or not _is_deterministic(step):
+            self._key = None
         if self._key is None:
             return function(step, X, y, **options)
+        self._key = *self._key, content_hash(step)
         found = self._steps.get(self._key)
         if found is None:
             found = function(step, X, y, **options)

@@ -168,8 +168,11 @@ class FitStore:
                 run(statement)
             run(f"PRAGMA application_id = {APPLICATION}")
             run(f"PRAGMA user_version = {FORMAT}")
-        if self._content() != [APPLICATION, FORMAT, *SCHEMA]:
-            raise ValueError("it is another database, or was made by another version")
+        application, number, *schema = self._content()
+        if application == APPLICATION and number != FORMAT:
+            raise ValueError(f"it has format {number}, and this version reads format {FORMAT}")
+        if [application, *schema] != [APPLICATION, *SCHEMA]:
+            raise ValueError("it is another database, or was changed by another program")
         run("COMMIT")
         with suppress(sqlite3.OperationalError):  # another search does it, or the disk cannot
             run("PRAGMA journal_mode = WAL")
@@ -223,7 +226,7 @@ class FitStore:
         values = {name: getattr(outcome, name) for name in DEFAULTS}
         values |= {side: _scores(values[side]) for side in SIDES}
         values = {name: value for name, value in values.items() if value != DEFAULTS[name]}
-        error = raised(outcome.error or outcome.score_error or "").encode("utf-8", "replace")
+        error = raised(outcome.problem or "").encode("utf-8", "replace")
         row = *key, _text(params), _text(values), error.decode()
         checksum = _checksum(*row, start=self._start)
         try:

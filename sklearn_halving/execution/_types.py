@@ -7,19 +7,19 @@ in `sklearn_halving.splits`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from sklearn_halving._content_hash import content_hash
+from sklearn_halving._content_hash import content_hash, params_digest
 from sklearn_halving._formatting import raised
-from sklearn_halving._typing import CallbackContext, Candidates, Estimator, Params, Scorer
+from sklearn_halving._typing import CallbackContext, Estimator, Params, Scorer
 from sklearn_halving.execution._step_cache import StepCache
 from sklearn_halving.policies._protocol import ALL_TRIED
 from sklearn_halving.policies._types import Pull
@@ -206,6 +206,35 @@ Folds = ListedFolds | StreamedFolds
 """The folds of all repetitions; they are the same at every call."""
 
 
+class Candidate(NamedTuple):
+    """A candidate: its number, which is the arm, its parameters, and their digest.
+
+    Equal candidates have the same digest.
+    """
+
+    number: int
+    params: Params
+    digest: str
+
+    @classmethod
+    def of(cls, number: int, params: Params) -> Self:
+        """Return a candidate with the digest of its parameters."""
+        return cls(number, params, params_digest(params))
+
+
+class Candidates(Protocol):
+    """All candidates, or those that exist so far."""
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Iterate over the candidates that exist."""
+
+    def __getitem__(self, arm: int, /) -> Candidate:
+        """Return the candidate of an arm."""
+
+
 Scores = float | dict[str, float]
 
 
@@ -249,6 +278,21 @@ class Outcome:
     n_rounds: int | None = None
     limit: float | None = None
     levels: tuple[int, ...] = ()
+
+    def score(self, metric: str) -> float:
+        """Return the test score by a metric, or the only one."""
+        scores = self.test_scores
+        return float(scores[metric] if isinstance(scores, dict) else scores)
+
+    @property
+    def seconds(self) -> float:
+        """Time for training and scoring."""
+        return self.fit_seconds + self.score_seconds
+
+    @property
+    def problem(self) -> str | None:
+        """The traceback of the fit or of the scorer, if one of them failed."""
+        return self.error or self.score_error
 
     @property
     def kind(self) -> str:
@@ -364,8 +408,8 @@ class EvaluationTask:
     ----------
     estimator : Estimator
         Cloned for every arm.
-    candidates : Candidates or dict of int to Params
-        The parameters of each arm; in a worker, of the arms of its jobs.
+    candidates : Candidates or dict of int to Candidate
+        The candidate of each arm; in a worker, of the arms of its jobs.
     splits : Folds
         Train and test rows of each repetition.
     resource : Resource
@@ -393,7 +437,7 @@ class EvaluationTask:
     # The data as passed by the user; y may be None.
     X: object
     y: object
-    candidates: Candidates | dict[int, Params]
+    candidates: Candidates | dict[int, Candidate]
     splits: Folds
     resource: Resource
     scorer: Scorer

@@ -18,6 +18,7 @@ from sklearn_halving.policies._protocol import ALL_TRIED
 from sklearn_halving.policies._types import MAX_SPLITS, NO_ARM, Problem, Pull, ScoresAtLevel
 from sklearn_halving.policies.bases._base_policy import BasePolicy
 from sklearn_halving.policies.bases._pull_costs import PullCosts, TimeCosts
+from sklearn_halving.policies.bases._ranking import BrokenSplits
 from sklearn_halving.policies.noise._standings import Standings
 
 SCREENED_PER_PROMOTION = 9
@@ -171,10 +172,8 @@ class RaceGame:
         self.screened: dict[int, float] = {}
         self.full: dict[int, dict[int, float]] = {}
         self._rows: dict[int, FloatArray] = {}  # the same as arrays
-        self.scored: set[int] = set()
-        """The splits on which an arm has a reward."""
-        self.doubtful: dict[int, set[int]] = {}
-        """For each of the other splits, the arms that failed there."""
+        self.splits = BrokenSplits()
+        self.doubtful = self.splits.doubtful
         self._queue: deque[Pull] = deque()
         self._pool: set[int] = set()  # screened, but not pulled in full
         self._screens: list[tuple[set[int], int]] = []  # arms of a loop, and how many it promotes
@@ -261,25 +260,23 @@ class RaceGame:
             return
         self._n_failed_screens += 1
         if arm not in self.full:  # else, its full pull counts
-            self._fail({arm})
+            self._fail([arm])
 
     def _take_reward(self, arm: int, split: int, reward: float) -> None:
         self.full.setdefault(arm, {})[split] = reward
         self._rows.setdefault(arm, np.full(self.n_splits, np.nan))[split] = reward
         self._pool.discard(arm)
-        self.scored.add(split)
-        self._fail(self.doubtful.pop(split, set()))
-        if self.first not in self.scored:
+        self._fail(self.splits.take_in(arm, split, reward))
+        if self.first not in self.splits.works:
             self.first = split
         if self.doubtful:
             self._retry()
 
     def _take_failure(self, arm: int, split: int) -> None:
         """Note that a full pull failed: because of the arm, or because of the split."""
-        if split in self.scored:
-            self._fail({arm})
+        if failed := self.splits.take_in(arm, split, np.nan):
+            self._fail(failed)
             return
-        self.doubtful.setdefault(split, set()).add(arm)
         others = [s for s in range(min(self.n_splits, MAX_SPLITS)) if s not in self.doubtful]
         has_doubts = len(self.doubtful.get(self.first, ())) >= min(N_DOUBTS, self.n_arms)
         if has_doubts and others:
@@ -289,15 +286,15 @@ class RaceGame:
 
     def _retry(self) -> None:
         """Plan pulls, on the split on which arms are compared, of arms that failed elsewhere."""
-        known = self.full.keys() | self.failed | self.doubtful.get(self.first, set())
+        known = self.failed.union(self.full, self.doubtful.get(self.first, ()))
         arms = set().union(*self.doubtful.values()) - known
         pulls = (Pull(arm, self.top, self.first) for arm in sorted(arms))
         planned = self._queue + deque(self.in_flight)
         self._queue.extend(pull for pull in pulls if pull not in planned)
 
-    def _fail(self, arms: set[int]) -> None:
-        self.failed |= arms
-        self._pool -= arms
+    def _fail(self, arms: list[int]) -> None:
+        self.failed.update(arms)
+        self._pool.difference_update(arms)
 
     def scores(self) -> Iterable[ScoresAtLevel]:
         """Yield the means at the largest level, and the rewards at the screening level."""
@@ -578,7 +575,7 @@ class RaceGame:
     def _next_split(self, arm: int) -> int | None:
         """Return the first split on which an arm was not pulled; None if there is none."""
         for split in range(self.n_splits):
-            doubts = self.doubtful.get(split, set())
+            doubts = self.doubtful.get(split, ())
             is_new = split not in self.full[arm] and arm not in doubts
             is_usable = is_new and len(doubts) < N_DOUBTS
             if is_usable and Pull(arm, self.top, split) not in self.in_flight:

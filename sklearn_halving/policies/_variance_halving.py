@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import log, sqrt
+from operator import truediv
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_halving._checks import Count, NotNegative, between, refuse_unless
-from sklearn_halving.policies._arrays import BoolArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 from sklearn_halving.policies._plan import Plan, Round
 from sklearn_halving.policies._types import NO_ARM, Problem
 from sklearn_halving.policies.bases._base_policy import Confidence, check_budget
@@ -21,7 +23,6 @@ from sklearn_halving.policies.bases._planned_policy import (
     in_plans,
 )
 from sklearn_halving.policies.bases._pulls_by_index import (
-    bounded_counts,
     greedy_counts,
     least_count_for_bound,
     positive_weights,
@@ -77,18 +78,21 @@ class LikelihoodAllocation:
 
         The first plan has the first pulls of all arms.
         """
-        widths, n_even = halving_widths(self.n_arms), self._n_first() * self.n_arms
+        widths, n_even = self.widths(), self._n_first() * self.n_arms
         if not widths:
             return []
         first, *later = in_plans(n_even, self.n_pulls - n_even, plans_per_stage * len(widths))
         plans = [[first]] + [[] for _ in widths[1:]]
         for i, plan in enumerate(later):
             plans[i * len(widths) // len(later)].append(plan)
-        if self._even_share() == 1:
-            widths = [self.n_arms] * len(widths)
         return list(zip(widths, plans, strict=True))
 
-    def counts(self, game: PlannedGame, n: int, n_contenders: int) -> IntArray:
+    def widths(self) -> list[int]:
+        """Return the number of contenders in each stage."""
+        widths = halving_widths(self.n_arms)
+        return [self.n_arms] * len(widths) if self._even_share() == 1 else widths
+
+    def counts(self, game: PlannedGame, n: int) -> IntArray:
         """Return the number of pulls of each arm in a plan after the first."""
         in_play, n_pulls = game.contested(), game.statistics.n_pulls
         limit = game.problem.max_repetitions
@@ -106,7 +110,7 @@ class LikelihoodAllocation:
         top = np.where(game.alive, estimates.mean, -np.inf).max()
         with np.errstate(invalid="ignore"):
             rank = np.where(likelihood > 0, likelihood, estimates.mean - top)
-        contenders = keep_best(rank, in_play, n_contenders)
+        contenders = keep_best(rank, in_play, self.widths()[game.stage])
         first_two = keep_best(rank, in_play, 2)
         if self.common_splits:
             # Pulling only the leader yields no information about differences, so that an arm that
@@ -354,12 +358,13 @@ class VarianceHalving(PlannedPolicy):
         """Play Algorithm 1. "likelihood" keeps all arms; a stage limits which of them it pulls."""
         stages, halves = self._stages(game.n_arms), self.allocation != "likelihood"
         n_left = sum(len(plans) for _, plans in stages)
+        pull = getattr(self, f"_pull_{self.allocation}")
         for game.stage, (width, plans) in enumerate(stages):  # line 4
             if not self.keep_pulls:
                 game.forget()
-            for i, (n_pulls, is_even) in enumerate(plans, start=1):
-                counts = self._counts(game, width, n_pulls, is_even)  # lines 6 to 8: I_(s, t)
-                yield game.within_splits(counts)
+            for i, (n, is_even) in enumerate(plans, start=1):
+                counts = self._pull_uniform(game, n) if is_even else pull(game, n)
+                yield game.within_splits(counts)  # lines 6 to 8: I_(s, t)
                 n_left -= 1
                 is_end = i == len(plans) if halves else not n_left
                 mean = self._estimates(game).mean if is_end else game.mean
@@ -372,6 +377,37 @@ class VarianceHalving(PlannedPolicy):
                     game.is_stopped = True
                     return
 
+    # Pull(s, t) of Algorithm 1 for each allocation, for the ``n`` pulls of a plan.
+
+    def _pull_uniform(self, game: PlannedGame, n: int) -> IntArray:
+        """Algorithm 2, SH: the arms in turn."""
+        return _greedy(game, np.ones(game.n_arms), n)
+
+    def _pull_known(self, game: PlannedGame, n: int) -> IntArray:
+        """Algorithm 3, SHVar: argmax sigma^2 / N (line 4)."""
+        return _greedy(game, np.asarray(self.reward_variances, dtype=np.float64), n)
+
+    def _pull_ucb(self, game: PlannedGame, n: int) -> IntArray:
+        """Algorithm 4, SHAdaVar: argmax U / N (line 8), after the arms in turn (lines 2 to 4)."""
+        variance = shrunk_variances(self._estimates(game), game.alive, 0.0)
+        least, n_pulls = self._least_count(), game.statistics.n_pulls[game.contested()]
+        if game.problem.max_repetitions is not None or n_pulls.min(initial=least) < least:
+            return _greedy(game, variance, n)
+
+        def u_over_n(v: float, n: int) -> float:
+            return v / (n * (1 - 2 * sqrt(log(1 / self.delta) / (n - 1))))  # U of eq. 7
+
+        return _greedy(game, variance, n, u_over_n)
+
+    def _pull_pooled(self, game: PlannedGame, n: int) -> IntArray:
+        """Not in the paper: argmax v / N."""
+        variance = shrunk_variances(self._estimates(game), game.alive, DEFAULT_SHRINKAGE)
+        return _greedy(game, variance, n)
+
+    def _pull_likelihood(self, game: PlannedGame, n: int) -> IntArray:
+        """Not in the paper: the arms that may be as good as the leader."""
+        return self._by_likelihood(game.n_arms).counts(game, n)
+
     def _stages(self, n_arms: int) -> list[tuple[int, list[tuple[int, bool]]]]:
         """Return the number of arms in play in each stage, and its plans.
 
@@ -381,13 +417,13 @@ class VarianceHalving(PlannedPolicy):
             return self._by_likelihood(n_arms).stages(self.plans_per_stage)
         widths = halving_widths(n_arms)
         n_stage = self.n_pulls // max(1, len(widths))  # Algorithm 1, line 5
-        estimates = self.allocation in ("pooled", "ucb")
+        if self.allocation in ("uniform", "known"):
+            return [(width, [(n_stage, False)]) for width in widths]
         stages, n_each = [], 0
         for width in widths:
             n_each = n_each if self.keep_pulls else 0
-            n_even = min(n_stage, max(0, self._least_count() - n_each) * width) * estimates
-            n_plans = self.plans_per_stage if estimates else 1
-            stages.append((width, in_plans(n_even, n_stage - n_even, n_plans)))
+            n_even = min(n_stage, max(0, self._least_count() - n_each) * width)
+            stages.append((width, in_plans(n_even, n_stage - n_even, self.plans_per_stage)))
             n_each += n_even // width
         return stages
 
@@ -397,24 +433,6 @@ class VarianceHalving(PlannedPolicy):
     def _least_count(self) -> int:
         """Return the number of pulls of an arm before its estimated variance is used."""
         return least_count_for_bound(self.delta) if self.allocation == "ucb" else 3
-
-    def _counts(self, game: PlannedGame, width: int, n: int, is_even: bool) -> IntArray:
-        """Return how ``n`` pulls are allocated to the arms in play."""
-        in_play, n_pulls = game.contested(), game.statistics.n_pulls
-        limit, is_ucb = game.problem.max_repetitions, self.allocation == "ucb"
-        if is_even or self.allocation == "uniform":  # Algorithm 2; Algorithm 4, lines 2 to 4
-            return greedy_counts(in_play.astype(np.float64), n_pulls, n, limit)
-        if self.allocation == "likelihood":
-            return self._by_likelihood(game.n_arms).counts(game, n, width)
-        variance = checked_variances(self.reward_variances, game.n_arms)
-        if variance is None:  # it is estimated
-            shrinkage = 0.0 if is_ucb else DEFAULT_SHRINKAGE
-            variance = shrunk_variances(self._estimates(game), game.alive, shrinkage)
-        weight = positive_weights(variance, in_play)
-        is_ready = n_pulls[weight > 0].min(initial=self._least_count()) >= self._least_count()
-        if is_ucb and limit is None and is_ready:  # Algorithm 4, line 8: argmax U / N
-            return bounded_counts(weight, n_pulls, n, self.delta)
-        return greedy_counts(weight, n_pulls, n, limit)  # Algorithm 3, line 4: argmax sigma^2 / N
 
     def _estimates(self, game: PlannedGame) -> Estimates:
         return estimate_arms(game, common_splits=self.common_splits and self.keep_pulls)
@@ -439,3 +457,15 @@ class VarianceHalving(PlannedPolicy):
         """Return the smallest ``n_pulls`` that pulls each arm in play once in every stage."""
         n_stages = 1 if self.allocation == "likelihood" else max(1, len(halving_widths(n_arms)))
         return n_arms * n_stages
+
+
+def _greedy(
+    game: PlannedGame,
+    weight: FloatArray,
+    n: int,
+    index: Callable[[float, int], float] = truediv,
+) -> IntArray:
+    """Return the pulls of the arms in play, each of argmax weight / N."""
+    weight = positive_weights(weight, game.contested())
+    n_pulls, limit = game.statistics.n_pulls, game.problem.max_repetitions
+    return greedy_counts(weight, n_pulls, n, limit, index)

@@ -6,9 +6,10 @@ An axis maps the values of its parameter to (0, 1) and back.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from math import log, prod
 from typing import Any, TypeGuard
 
@@ -29,10 +30,8 @@ NEUTRAL = 0.5
 """Coordinate of a parameter that a candidate lacks, or that has no axis."""
 MAX_CHOICES = 10_000
 """A discrete distribution with more values is treated as infinite."""
-MAX_DRAWS = 100
-"""Search a finite space in order after this many draws without a new candidate."""
-MAX_ENDLESS_DRAWS = 1000
-"""Maximum number of draws from an infinite space, which may have only a few likely values."""
+MAX_IN_VAIN = 1000
+"""If this many draws in a row give no new candidate, a space counts as exhausted."""
 GRID = tuple(((np.arange(1000) + 0.5) / 1000).tolist())
 """Coordinates at which a number outside of a range may be placed."""
 BRANCH = "(which dict)"
@@ -462,11 +461,9 @@ class Space:
         -------
         params : dict
         """
-        params: Params = {}
-        for _ in range(MAX_ENDLESS_DRAWS if self.size is None else MAX_DRAWS):
-            params = self.params_at(self.draw_point(rng), rng)
-            if self.key(params) not in known:
-                return params
+        draws = (self.params_at(self.draw_point(rng), rng) for _ in repeat(None))
+        if (params := next(different(draws, self.key, known), None)) is not None:
+            return params
         if self.size is not None:
             # Few new candidates are left: return the first one after a random index.
             first = int(rng.random() * self.size)
@@ -474,7 +471,7 @@ class Space:
                 other = self.candidate((first + step) % self.size)
                 if self.key(other) not in known:
                     return other
-        return params
+        return next(draws)
 
     def candidate(self, index: int) -> Params:
         """Return a candidate of a finite space by its index, from 0 to ``size`` - 1."""
@@ -508,6 +505,22 @@ class Space:
     def _size_of(self, branch: tuple[int, ...]) -> int | None:
         cells = [self.dimensions[axis].n_cells for axis in branch]
         return None if None in cells else prod(n or 1 for n in cells)
+
+
+def different(
+    draws: Iterable[Params], key: Callable[[Params], Hashable], known: Container[Hashable]
+) -> Iterator[Params]:
+    """Yield the draws whose keys are new, until `MAX_IN_VAIN` of them in a row are not."""
+    drawn, n_in_vain = set[Hashable](), 0
+    for params in draws:
+        if (own := key(params)) not in known and own not in drawn:
+            drawn.add(own)
+            n_in_vain = 0
+            yield params
+        else:
+            n_in_vain += 1
+        if n_in_vain == MAX_IN_VAIN:
+            return
 
 
 def _values_digest(values: Any) -> str:

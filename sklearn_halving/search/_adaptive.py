@@ -243,9 +243,7 @@ class AdaptiveSearchCV(BaseSearch):
         self, inputs: Inputs, space: SearchSpace, resource: Resource
     ) -> tuple[Setup, Policy]:
         """Return the setup of a budget of fits, which are all full, or of a time budget alone."""
-        n_fits = DEFAULT_FITS if self.time_budget is None else None
-        if self.n_fits is not None:
-            n_fits = self.n_fits
+        n_fits = self.n_fits or (DEFAULT_FITS if self.time_budget is None else None)
         if n_fits is None:
             why = "for a time_budget alone: each worker has one fit"
             self._require_none("fits_in_flight", why)
@@ -292,20 +290,16 @@ class AdaptiveSearchCV(BaseSearch):
 
     def _race(self, setup: Setup, n_fits: int | None) -> BudgetedRace:
         """Return the policy for a number of fits; None is a time budget."""
-        levels, splits = setup.levels, setup.splits
-        baseline = 0 if setup.space.has_own else None
-        n_finalists = N_FINALISTS if callable(self.refit) else 1
+        levels, in_flight = setup.levels, self.fits_in_flight
         if n_fits is None:
-            return BudgetedRace(
-                screening_level=levels.smallest if levels.smallest < levels.largest else None,
-                pulls_in_flight=effective_n_jobs(self.n_jobs),
-                refit_cost=splits.refit_cost if self.refit else 0.0,
-                baseline=baseline,
-                n_finalists=n_finalists,
-            )
-        in_flight = self.fits_in_flight
-        if in_flight is None:
+            in_flight = effective_n_jobs(self.n_jobs)
+        elif in_flight is None:
             in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
         return BudgetedRace(
-            n_fits, pulls_in_flight=in_flight, baseline=baseline, n_finalists=n_finalists
+            n_fits,
+            screening_level=levels.smallest if levels.smallest < levels.largest else None,
+            pulls_in_flight=in_flight,
+            refit_cost=setup.splits.refit_cost if self.refit and n_fits is None else 0.0,
+            baseline=0 if setup.space.has_own else None,
+            n_finalists=N_FINALISTS if callable(self.refit) else 1,
         )

@@ -6,9 +6,10 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from inspect import Signature, signature
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
-from sklearn_halving._content_hash import code_as_first_seen, params_digest
+from sklearn_halving._content_hash import code_as_first_seen
 from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
@@ -36,8 +37,10 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._known_fits import KnownFits
+from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
+from sklearn_halving.execution._store import FitStore
 from sklearn_halving.execution._threads import limited_threads, one_blas_thread
 from sklearn_halving.execution._types import End, EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
@@ -52,11 +55,16 @@ from sklearn_halving.search._parameters import (
     read_limits,
     refuse_unknown,
 )
-from sklearn_halving.search._run_state import RESUME, Run, fix_rounds_of_winner, report_doubt
+from sklearn_halving.search._run_state import (
+    RESUME,
+    Run,
+    RunLog,
+    fix_rounds_of_winner,
+    report_doubt,
+)
 from sklearn_halving.search.preparing import _plan as planning
-from sklearn_halving.search.preparing._candidates import make_source
+from sklearn_halving.search.preparing._candidates import SampledCandidates
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
-from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import (
     Fits,
@@ -148,22 +156,18 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         began = time.monotonic()
         seconds, limits = read_limits(self)
         with code_as_first_seen(), open_store(self) as store:
-            inputs = check_inputs(self, X, y, params, self.random_state)
+            inputs = check_inputs(self, X, y, params)
             inputs = inputs if store is None else begin_search(self, store, inputs)
-            callbacks = CallbackTree.begin(
-                self, inputs.X, inputs.y, inputs.fit_params, refits=self.refit is not False
-            )
-            run = self._prepare(inputs)
-            inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
-            task = self._make_task(run, callbacks, seeds_all=store is not None)
-            known = None if store is None else KnownFits(task, store, limits)
-            run.begin(task, known, began + seconds, budget_text(self.time_budget))
-            run.refit_cost = run.setup.splits.refit_cost if self.refit else 0.0
+            known = self._prepare(inputs)
+            callbacks = CallbackTree.begin(self, known)
+            task = self._make_task(known, callbacks, seeds_all=store is not None)
+            run = self._begin(known, task, store, limits, (began, began + seconds))
+            progress = Progress(run, callbacks, int(self.verbose))
             self._forget()
             self.scorer_ = named_scorers(task.scorer) or task.scorer
             with Interrupt() as interrupt:  # until the results are set
                 try:
-                    progress, end = self._pull(run, limits, callbacks, interrupt)
+                    end, n_threads = self._pull(run, limits, progress, interrupt)
                     if interrupt.is_requested:
                         raise KeyboardInterrupt
                 except BaseException as error:
@@ -177,7 +181,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.stopped_by_ = end.reason
             self._results = replace(self._results, end=end)
             raise KeyboardInterrupt(run.stopped_message(end))
-        self._refit_best(run, callbacks)
+        self._refit_best(run, callbacks, n_threads)
         progress.write_end(self)
         callbacks.end()
         return self
@@ -236,62 +240,93 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 "Pass a list of splits."
             )
         # The plan must not change the splits and candidates that `fit` draws later.
-        own = copy(self)
-        own.cv = deepcopy(self.cv)
         random_state = deepcopy(check_random_state(self.random_state))
-        run = own._prepare(check_inputs(own, X, y, params, random_state))
-        run.start()  # raises if the budget is too small
-        plan, resource = run.plan, run.setup.resource
+        own = clone(self).set_params(random_state=random_state)
+        known = own._prepare(check_inputs(own, X, y, params))
+        plan, resource = known.plan, known.setup.resource
         table = planning.plan_table(plan, resource)
         if plan.has_rungs:
             continues = resource.can_continue(self.estimator)
-            planning.add_costs(table, grid_fits(run), continues=continues)
+            planning.add_costs(table, grid_fits(known), continues=continues)
         may_be_less = not plan.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
-            seconds, splits = own._seconds_of_full_fit(run, limits), run.setup.splits
+            seconds, splits = own._seconds_of_full_fit(known, limits), known.setup.splits
             n_workers = effective_n_jobs(self.n_jobs)
             refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
             planning.add_seconds(table, plan, seconds, n_workers, held)
         return table
 
-    def _seconds_of_full_fit(self, run: Run, limits: PullLimits) -> float:
+    def _seconds_of_full_fit(self, known: planning.Prepared, limits: PullLimits) -> float:
         """Return the time of training and scoring the first candidate on the first split."""
-        task = self._make_task(run)
-        arm = run.game.ask(1)[0].arm
-        run.candidates.ensure(arm)
+        task = self._make_task(known)
+        arm = known.game.ask(1)[0].arm
+        known.candidates.ensure(arm)
         with open_executor(task, self.n_jobs, self.pre_dispatch, limits) as executor:
             executor.submit(Job(Pull(arm, task.max_level, 0)))
             while not (results := executor.wait_any()):
                 pass
         outcome = results[0].outcome
-        if (error := outcome.error or outcome.score_error) is not None:
+        if (error := outcome.problem) is not None:
             raise ValueError(f"The fit that was to be measured failed:\n{error}")
-        return max(outcome.fit_seconds + outcome.score_seconds, 1e-9)
+        return max(outcome.seconds, 1e-9)
 
-    def _prepare(self, inputs: Inputs) -> Run:
+    def _prepare(self, inputs: Inputs) -> planning.Prepared:
         """Return all that is known before the first pull, or raise if it cannot work."""
-        setup, policy = self._setup(inputs)
-        plan = planning.make_plan(policy, setup)
-        source = make_source(policy, setup.space, setup.sampler, inputs.seeds.rng)
-        candidates = planning.make_candidates(self.estimator, setup, plan, source)
-        planning.check_rungs(self.estimator, setup, candidates)
-        own = params_digest(own_candidate(self.estimator, setup.space))
-        return Run(setup, policy, plan, candidates, source, own)
+        return planning.prepare(self.estimator, *self._setup(inputs))
+
+    def _begin(
+        self,
+        known: planning.Prepared,
+        task: EvaluationTask,
+        store: FitStore | None,
+        limits: PullLimits,
+        times: tuple[float, float],
+    ) -> Run:
+        """Return a search that can run. ``times`` are its beginning and its deadline."""
+        setup, problem, candidates = known.setup, known.plan.problem, known.candidates
+        cost = setup.splits.refit_cost if self.refit else 0.0
+        known_fits, first = None if store is None else KnownFits(task, store, limits), []
+        if (
+            known_fits is not None
+            and known.plan.uses_time
+            and isinstance(candidates, SampledCandidates)
+        ):
+            first = candidates.start_with(known_fits, problem, setup.inputs.reward)
+        return Run(
+            **vars(known),
+            task=task,
+            log=RunLog(game=known.game),
+            prices=Prices(
+                self.estimator.get_params(),
+                problem.max_level,
+                *times,
+                refit_cost=cost,
+                plans_time=known.plan.uses_time,
+            ),
+            budget=budget_text(self.time_budget),
+            n_workers=effective_n_jobs(self.n_jobs),  # later, a cluster may not answer
+            known=known_fits,
+            known_first=first,
+        )
 
     def _make_task(
-        self, run: Run, callbacks: CallbackTree | None = None, *, seeds_all: bool = False
+        self,
+        known: planning.Prepared,
+        callbacks: CallbackTree | None = None,
+        *,
+        seeds_all: bool = False,
     ) -> EvaluationTask:
         """Return all that the workers get; with `seeds_all`, also without a `random_state`."""
-        setup, inputs = run.setup, run.setup.inputs
+        setup, inputs = known.setup, known.setup.inputs
         # If the resource is time, it includes the steps of each fit.
         caches = type(self.estimator) is Pipeline and not isinstance(setup.resource, FitTime)
         return EvaluationTask(
             estimator=clone(self.estimator),
             X=inputs.X,
             y=inputs.y,
-            candidates=run.candidates,
+            candidates=known.candidates,
             splits=setup.splits.folds,
             resource=setup.resource.for_target(inputs.y),
             scorer=inputs.scorers,
@@ -300,7 +335,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             return_train_score=self.return_train_score,
             error_score=self.error_score,
             verbose=int(self.verbose),
-            n_candidates=len(run.candidates),
+            n_candidates=len(known.candidates),
             n_repetitions=setup.splits.n_repetitions,
             max_level=setup.levels.largest,
             seed=inputs.seeds.root if seeds_all or self.random_state is not None else None,
@@ -311,16 +346,14 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         )
 
     def _pull(
-        self, run: Run, limits: PullLimits, callbacks: CallbackTree, interrupt: Interrupt
-    ) -> tuple[Progress, End]:
-        """Run pulls until the policy is finished or the search is stopped."""
-        callbacks.begin_search(run.plan, run.setup.resource)
-        progress = Progress(run, callbacks, int(self.verbose))
+        self, run: Run, limits: PullLimits, progress: Progress, interrupt: Interrupt
+    ) -> tuple[End, int | None]:
+        """Run pulls; return why they ended, and the number of threads of a fit."""
         progress.begin()
         self._progress = progress
+        places = self.n_jobs, self.pre_dispatch
         try:
-            with open_executor(run.task, self.n_jobs, self.pre_dispatch, limits) as executor:
-                run.n_workers = effective_n_jobs(self.n_jobs)  # later, a cluster may not answer
+            with open_executor(run.task, *places, limits, run.prices) as executor:
                 loop = PullLoop(
                     run.policy,
                     run.game,
@@ -332,18 +365,16 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                     observer=progress,
                     known=run.known,
                     known_first=run.known_first,
-                    deadline=run.deadline,
+                    prices=run.prices,
                     interrupt=interrupt,
                     ensure=run.candidates.ensure,
                     n_workers=run.n_workers,
-                    refit_cost=run.refit_cost,
                 )
                 end = run.end(loop.run())
-                run.prices, run.n_threads = loop.prices, executor.guard.task.n_threads
-                callbacks.end_search()
+                progress.callbacks.end_search()
+                return end, executor.guard.task.n_threads
         finally:
             del self._progress
-        return progress, end
 
     def score(self, X: object, y: object = None, **params: object) -> float:
         """Return the score of the best estimator, as `GridSearchCV.score` does.
@@ -510,7 +541,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         """Return scikit-learn's diagram, and the results if there are any."""
         diagram: str = estimator_html_repr(self)
         try:
-            return search_html(diagram, str(self.summary()), self.leaderboard())
+            return search_html(diagram, self.summary(), self.leaderboard())
         except Exception:  # noqa: BLE001 - not fitted, or a user has changed the results
             return diagram
 
@@ -585,8 +616,10 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         failures.report_non_finite(self.cv_results_)
         if not run.plan.has_rungs:
             report_doubt(run)
+        if callable(self.refit):
+            failures.report_few_finalists(self._results, self.n_splits_)
         if end.reason == "time_budget":
-            limit, plan = run.deadline - run.began, run.plan
+            limit, plan = run.prices.deadline - run.prices.began, run.plan
             few = failures.few_full_fits_message(run.task, run.outcomes, limit, run.n_workers)
             if few or not (plan.uses_time or plan.is_endless):
                 warn_user(few or run.stopped_message(end))
@@ -614,8 +647,11 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         if (probability := self._results.cv_results.get("probability_best")) is not None:
             self.best_probability_ = float(probability[self.best_index_])
 
-    def _refit_best(self, run: Run, callbacks: CallbackTree) -> None:
-        """Train the best candidate on all rows, with the resource of its row."""
+    def _refit_best(self, run: Run, callbacks: CallbackTree, n_threads: int | None) -> None:
+        """Train the best candidate on all rows, with the resource of its row.
+
+        With a time budget, it has the threads of a fit: its time is then known.
+        """
         if not self.refit or not run.outcomes:
             return
         task, inputs, rows = run.task, run.setup.inputs, self._results.rows
@@ -625,24 +661,19 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             self.best_params_ = self.best_params_ | task.resource.params_at(level)
         # Parameters are rescaled to the data of the refit.
         n_rows = num_samples(task.X)
-        # Its time is known if it has the threads of a fit.
-        n_threads = None if run.prices is None else run.n_threads
-        self.best_estimator_ = arm_estimator(
+        n_threads = None if run.prices.deadline == inf else n_threads
+        model = arm_estimator(
             task,
             task.candidates[arm],
             n_rows if task.resource.subsamples_rows else level,
             Fold(np.arange(n_rows), np.arange(0)),
         )
-        level, fit_params = fix_rounds_of_winner(
-            self.best_estimator_, task, run.outcomes, (arm, level)
-        )
-        with (
-            callbacks.refit(self.best_estimator_),
-            limited_threads(self.best_estimator_, n_threads),
-        ):
+        level, fit_params = fix_rounds_of_winner(model, task, run.outcomes, (arm, level))
+        with callbacks.refit(model), limited_threads(model, n_threads):
             start = time.time()
+            # Set when it is fitted: a refit that fails, or that a signal ends, leaves no model.
             self.best_estimator_ = task.resource.train(
-                self.best_estimator_, inputs.X, inputs.y, level, 0, fit_params
+                model, inputs.X, inputs.y, level, 0, fit_params
             )
             self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
@@ -118,16 +119,19 @@ class SharedParameters:
 
 
 def refuse_unknown(search: type, others: Iterable[type], names: Iterable[str]) -> None:
-    """Raise with the right name or search if a constructor does not have a parameter."""
+    """Raise with the right name or search, if there is one, for an unknown parameter."""
     accepted = signature(search.__init__).parameters  # type: ignore[misc]
     if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
         return
     for name in [name for name in names if name not in accepted]:
         owners = [other.__name__ for other in others if name in signature(other).parameters]
-        hint = f"it is a parameter of {', '.join(owners)}" if owners else ""
-        own = search.__name__
-        if hint := OTHER_NAMES.get(f"{own}.{name}") or OTHER_NAMES.get(name, hint):
-            raise TypeError(f"{own}() got an unexpected keyword argument {name!r}; {hint}")
+        keys = [*(f"{base.__name__}.{name}" for base in search.__mro__), name]
+        hints = [OTHER_NAMES[key] for key in keys if key in OTHER_NAMES]
+        hints += [f"it is a parameter of {', '.join(owners)}"] if owners else []
+        hint = f"; {hints[0]}" if hints else f".{suggestion(name, accepted)}"
+        if hint != ".":
+            problem = f"got an unexpected keyword argument {name!r}{hint}"
+            raise TypeError(f"{search.__name__}() {problem}")
 
 
 _MEMORY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
@@ -151,8 +155,7 @@ class Reward:
 
     def __call__(self, outcome: Outcome) -> float:
         """Return the test score that guides the search."""
-        scores = outcome.test_scores
-        return float(scores[self.metric_of(scores)] if isinstance(scores, dict) else scores)
+        return outcome.score(self.metric_of(outcome.test_scores))
 
 
 @dataclass(frozen=True)
@@ -179,9 +182,9 @@ class Seeds:
     @classmethod
     def of(cls, random_state: t.RandomState | None) -> Seeds:
         """Return the sources of a seed or generator."""
-        rng = check_random_state(random_state)
-        # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
-        entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4).tolist()
+        given = check_random_state(random_state)
+        rng = deepcopy(given)  # draws the same candidates as in RandomizedSearchCV
+        entropy = given.randint(0, 2**31 - 1, size=4).tolist()
         keys = (), (2**31 - 2,), (2**31 - 3,)  # splits have other keys
         return cls(rng, *(np.random.SeedSequence(entropy, spawn_key=key) for key in keys))
 
@@ -190,7 +193,8 @@ class Seeds:
 class Inputs:
     """The arguments of `fit`, the scorers, and the sources of randomness.
 
-    X and y are only made indexable. The estimator validates them.
+    X and y are only made indexable. The estimator validates them. A generator that is passed as
+    ``random_state`` advances when the first seed is needed.
     """
 
     X: object
@@ -201,7 +205,12 @@ class Inputs:
     fit_params: Params
     score_params: Params
     split_params: Params
-    seeds: Seeds
+    random_state: t.RandomState | None
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        """The sources of randomness."""
+        return Seeds.of(self.random_state)
 
 
 def check_scorer_names(scoring: t.Scoring | None) -> None:
@@ -216,9 +225,7 @@ def check_scorer_names(scoring: t.Scoring | None) -> None:
             )
 
 
-def check_inputs(
-    search: BaseSearchCV, X: object, y: object, params: Params, random_state: t.RandomState | None
-) -> Inputs:
+def check_inputs(search: BaseSearchCV, X: object, y: object, params: Params) -> Inputs:
     """Return the arguments of `fit`, routed to the estimator, the scorer and the splitter."""
     if isinstance(search.estimator, type):
         name = search.estimator.__name__
@@ -243,7 +250,7 @@ def check_inputs(
         fit_params=routed.estimator.fit,
         score_params=routed.scorer.score,
         split_params=routed.splitter.split,
-        seeds=Seeds.of(random_state),
+        random_state=search.random_state,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -20,20 +19,13 @@ from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
 from sklearn_halving.execution._store import FitKey
 from sklearn_halving.execution._types import End, EvaluationTask, Outcome
-from sklearn_halving.policies._protocol import (
-    Believes,
-    Guarantees,
-    PlaysStages,
-    Policy,
-    StopsEarly,
-)
+from sklearn_halving.policies._protocol import Believes, Guarantees, PlaysStages, StopsEarly
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._resources import is_number_of_rounds
 from sklearn_halving.search._parameters import Reward
-from sklearn_halving.search.preparing._candidates import CandidateSource, LazyCandidates, Source
-from sklearn_halving.search.preparing._plan import SearchPlan, Setup
+from sklearn_halving.search.preparing._plan import Prepared
 
 N_COMPARED = 2
 """Least number of common splits on which two candidates can be as good within the noise."""
@@ -71,7 +63,7 @@ class RunLog(PullLog):
         super().record(outcome)
         if isinstance(self.game, PlaysStages):
             self.stages[outcome.pull] = self.game.stage
-        error = outcome.error or outcome.score_error
+        error = outcome.problem
         (self.failing if error else self.working).add(outcome.pull.arm)
         if error and not self.is_said and len(self.working) < 2:
             self._report(error)
@@ -91,83 +83,35 @@ class RunLog(PullLog):
             )
 
 
-@dataclass
-class Run:
-    """What is known before the first pull, and then the state of a running `fit`.
+@dataclass(frozen=True)
+class Run(Prepared):
+    """What is known before the first pull, and the log of a running `fit`.
 
     Parameters
     ----------
-    setup : Setup
-        What is known apart from the policy.
-    candidates : LazyCandidates
-        The candidates, some of which may be created during the search.
-    source : Source or None
-        What creates candidates during the search, if any are.
-    own : str
-        The digest of the unmodified estimator as a candidate.
     task : EvaluationTask
         The task of the workers.
-    deadline : float
-        Time of ``time.monotonic`` after which no pull starts.
-    budget : str
-        The time budget as the user wrote it; empty if there is none.
     log : RunLog
         The outcomes so far.
-    began : float
-        Time of ``time.monotonic`` at the start of the search.
+    prices : Prices
+        The times of the fits, and the time budget.
+    budget : str
+        The time budget as the user wrote it; empty if there is none.
     n_workers : int
         Number of workers of the backend.
-    n_threads : int or None
-        The number of threads of a fit; None if it is not limited.
-    refit_cost : float
-        The time of the refit in full fits of the same candidate; 0 if there is none.
-    prices : Prices or None
-        The times of the fits, if there is a time budget.
     known : KnownFits or None
         The fits that are not made again, if there is a checkpoint or a warm start.
     known_first : list of pairs of Pull and FitKey
         The known fits that a policy that plans by time is told at the start.
     """
 
-    setup: Setup
-    policy: Policy
-    plan: SearchPlan
-    candidates: LazyCandidates
-    source: Source | None
-    own: str
-    game: Any = field(init=False)
-    task: EvaluationTask = field(init=False)
-    deadline: float = inf
-    budget: str = ""
-    log: RunLog = field(init=False)
-    began: float = field(default_factory=time.monotonic)
-    n_workers: int = 1
-    n_threads: int | None = None
-    refit_cost: float = 0.0
-    prices: Prices | None = None
-    known: KnownFits | None = None
-    known_first: list[tuple[Pull, FitKey]] = field(default_factory=list)
-
-    def start(self) -> None:
-        """Start the policy; raise if its parameters do not suit the search."""
-        problem = self.plan.problem
-        if self.plan.breaks_ties:
-            ties = tuple(int(digest[:12], 16) for digest in self.candidates.digests)
-            problem = replace(problem, tie_break=ties)
-        self.game = self.policy.start(problem, self.setup.inputs.seeds.policy)
-        if self.source is not None:
-            self.source.game = self.game
-
-    def begin(
-        self, task: EvaluationTask, known: KnownFits | None, deadline: float, budget: str
-    ) -> None:
-        """Start the policy, and open the log, which knows its stages."""
-        self.task, self.known, self.deadline, self.budget = task, known, deadline, budget
-        self.start()
-        source, problem = self.source, self.plan.problem
-        if known is not None and self.plan.uses_time and isinstance(source, CandidateSource):
-            self.known_first = source.start_with(known, problem, self.reward)
-        self.log = RunLog(game=self.game)
+    task: EvaluationTask
+    log: RunLog
+    prices: Prices
+    budget: str
+    n_workers: int
+    known: KnownFits | None
+    known_first: list[tuple[Pull, FitKey]]
 
     @property
     def reward(self) -> Reward:
@@ -223,22 +167,18 @@ class Run:
 
         It is another one if there is no time to refit the first.
         """
-        best = self.recommended()
-        if self.can_refit(best):
+        best, can_refit = self.recommended(), self.prices.can_refit
+        if can_refit(best):
             return best
         top, scores = self.plan.problem.max_level, dict[int, dict[int, float]]()
         for (arm, level, split), outcome in self.log.outcomes.items():
             if level == top:
                 scores.setdefault(arm, {})[split] = self.reward(outcome)
-        fitting = filter(self.can_refit, scores)
-        lost = {arm: _lost(scores.get(best, {}), scores[arm]) for arm in fitting}
+        lost = {
+            arm: _lost(scores.get(best, {}), own) for arm, own in scores.items() if can_refit(arm)
+        }
         arm = min(lost, key=lambda arm: (lost[arm], arm), default=best)
         return arm if lost.get(arm, inf) < inf else best
-
-    def can_refit(self, arm: int) -> bool:
-        """Return whether there is time to refit an arm."""
-        left = self.deadline - time.monotonic()
-        return self.prices is None or self.refit_cost * self.prices.of_full(arm) <= left
 
     def recommended(self) -> int:
         """Return the arm that the policy recommends now.

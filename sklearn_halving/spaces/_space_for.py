@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_imports import num_samples
 from sklearn_halving.spaces._aliases import name_in_use
-from sklearn_halving.spaces._tables import SPACES, loguniform_int
+from sklearn_halving.spaces._tables import N_MANY, SPACES, WITH_MANY_ROWS, loguniform_int
 
 ROWS_PER_NEIGHBOUR = 10
 """Minimum number of rows for each neighbour, so that fits on part of the rows work, too."""
@@ -36,7 +36,8 @@ def space_for(
         An estimator of one of the families on the page about search spaces, a `Pipeline` that ends
         with one, or a `TransformedTargetRegressor` of one. Earlier steps keep their parameters.
     X, y : array-like, default=None
-        The data. If X is given, the bounds of ``n_neighbors`` suit its number of rows.
+        The data. If X is given, the bounds of ``n_neighbors`` suit its number of rows, and
+        boosting may have more and larger trees from 4,000 rows on.
     models : list of estimator objects or None, default=None
         Models to try as the last step of a `Pipeline`, each with its own parameters. None tries
         the last step that the pipeline has.
@@ -99,6 +100,10 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name not in SPACES:
         raise ValueError(_refusal(estimator))
+    n_rows = 0 if X is None else num_samples(X)
+    ranges = SPACES[name]
+    if "learning_rate" in ranges and n_rows >= N_MANY:
+        ranges = {each: WITH_MANY_ROWS.get(each, ranges[each]) for each in ranges}
     own = estimator.get_params()
     without_effect = {
         "gamma": own.get("kernel") not in ("rbf", "poly", "sigmoid"),
@@ -109,11 +114,11 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
     }
     space = {
         name_in_use(estimator, name): values
-        for name, values in SPACES[name].items()
+        for name, values in ranges.items()
         if not without_effect.get(name)
     }
     if "n_neighbors" in space and X is not None:
-        most = min(50, max(1, num_samples(X) // ROWS_PER_NEIGHBOUR))
+        most = min(50, max(1, n_rows // ROWS_PER_NEIGHBOUR))
         space["n_neighbors"] = loguniform_int(1, most)
     return space
 

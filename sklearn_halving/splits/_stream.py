@@ -657,7 +657,6 @@ def split_stream(
     if cv is None:
         cv = RepeatedLearningTesting(stratify=bool(classifier) and has_classes(y))
     cv = check_cv(cv, y, classifier=classifier)
-    check_groups(cv, split_params)
     if isinstance(cv, RepeatedLearningTesting) and cv.random_state is None:
         cv = copy.copy(cv)
         cv.random_state = random_state
@@ -762,15 +761,6 @@ def listed_splits(cv: Splitter, X: object, y: object, params: Params) -> list[Sp
             f"Expected {n_splits} splits, got {len(splits)}"
         )
     return splits
-
-
-def check_groups(cv: object, params: Params) -> None:
-    """Raise if a splitter of scikit-learn needs groups and there are none."""
-    if isinstance(cv, NEED_GROUPS) and params.get("groups") is None:
-        raise ValueError(
-            f"The 'groups' parameter should not be None. {type(cv).__name__} needs a group "
-            "label for each row. Pass groups to fit, or use a cv without groups."
-        )
 
 
 def _as_rows(splits: Iterable[tuple[object, object]], X: object) -> list[Split]:

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from sklearn_halving.policies import NO_ARM, Game, Policy, Problem, Pull, Pulls
-from sklearn_halving.policies._protocol import GrowsArms, Guarantees, StopsEarly, alive_arms
+from sklearn_halving.policies._protocol import (
+    Believes,
+    GrowsArms,
+    Guarantees,
+    StopsEarly,
+    alive_arms,
+)
 from sklearn_halving.policies.bases._base_policy import require_policy
 from sklearn_halving.testing._require import require
 
@@ -47,17 +53,20 @@ class Play:
     problem: Problem
     reward: Any
     size: int = 1000
+    seed: int = 0
     rng: np.random.Generator | None = None
     differs: bool = False
     """Whether `tell_all` and additional calls of `recommend` are used, which change nothing."""
     pulls: dict[Pull, float] = field(default_factory=dict)
     """All pulls in the order in which they were asked for, and their rewards."""
     alive: Any = None
+    believes: bool = False
+    """Whether the game has a model, which may say enough of an arm that is never pulled."""
     choice: int = NO_ARM
 
     def run(self) -> Play:
         """Play to the end."""
-        game = self.policy.start(self.problem, np.random.SeedSequence(0))
+        game = self.policy.start(self.problem, np.random.SeedSequence(self.seed))
         self.require(isinstance(game, Game), "starts a game that lacks a member of Game.")
         most = self.policy.plan(self.problem).n_pulls(self.problem.max_repetitions) or MAX_PULLS
         untold: list[Pull] = []
@@ -71,7 +80,7 @@ class Play:
         lost = f"is finished with {len(untold)} pulls in flight, whose rewards are lost."
         self.require(is_decided or not untold, f"{lost} Let is_finished wait for them.")
         self.require(not len(game.ask(1)), "asks for pulls after it has finished.")
-        self.choice = game.recommend()
+        self.choice, self.believes = game.recommend(), isinstance(game, Believes)
         failed = {pull.arm for pull, reward in self.pulls.items() if isnan(reward)}
         failed -= {pull.arm for pull, reward in self.pulls.items() if not isnan(reward)}
         is_good = self.choice in {*range(NO_ARM, self.problem.n_arms)} - failed
@@ -128,8 +137,8 @@ def check_policy(policy: Policy, problem: Problem | None = None, *, seed: int = 
     """Play a policy in simulated games, and check its answers.
 
     It finds, among others, games that finish with pulls in flight, a wrong ``order_free``, pulls
-    that do not exist or are made twice, more pulls than planned, a wrong shape of ``out``, and
-    decisions that depend on anything but the rewards and the seed.
+    that do not exist or are made twice, more pulls than planned, arms that are never pulled, a
+    wrong shape of ``out``, and decisions that depend on anything but the rewards and the seed.
 
     Parameters
     ----------
@@ -168,18 +177,30 @@ def check_policy(policy: Policy, problem: Problem | None = None, *, seed: int = 
     if problem is None:
         problem = Problem(5, 1, 9, 10, reward_range=(0, 1))
     problem = replace(problem, n_arms=policy.plan(problem).n_arms)
-    for rewards in Rewards(seed), Rewards(seed, 2), Rewards(seed, share_nan=0.2):
-        first = Play(policy, problem, rewards).run()
-        again = Play(policy, problem, rewards, differs=True).run()
+    plays = []
+    for n, rewards in enumerate([Rewards(seed), Rewards(seed, 2), Rewards(seed, share_nan=0.2)]):
+        plays.append(first := Play(policy, problem, rewards, seed=n).run())
+        again = Play(policy, problem, rewards, seed=n, differs=True).run()
         is_same = list(first.pulls) == list(again.pulls) and first.choice == again.choice
         otherwise = "plays differently the second time. Keep what changes in the game, use no "
         otherwise += "randomness but the seed, and change nothing in recommend()."
         require(is_same, policy, otherwise)
         for i in range(3):
-            late = Play(policy, problem, rewards, rng=np.random.default_rng([seed, i])).run()
+            rng = np.random.default_rng([seed, i])
+            late = Play(policy, problem, rewards, seed=n, rng=rng).run()
             is_same = late.pulls.keys() == first.pulls.keys() and late.choice == first.choice
             is_same &= late.alive.tolist() == first.alive.tolist()
             otherwise = "plays differently if rewards come in another order. Set order_free to "
             otherwise += "False, or decide by sets of rewards."
             require(is_same or not policy.order_free, policy, otherwise)
+    _require_all_arms(plays)
     Play(policy, problem, Rewards(seed, share_nan=1.0)).run()
+
+
+def _require_all_arms(plays: list[Play]) -> None:
+    """Raise if an arm is pulled in none of the games, though there are two pulls for each arm."""
+    n_arms = plays[0].problem.n_arms
+    never = set(range(n_arms)) - {pull.arm for play in plays for pull in play.pulls}
+    is_free = any(play.believes or len(play.pulls) < 2 * n_arms for play in plays)
+    otherwise = f"never pulls arms {sorted(never)} of {n_arms}, though its budget is enough. "
+    plays[0].require(is_free or not never, f"{otherwise}Pull each arm at least once.")

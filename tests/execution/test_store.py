@@ -124,6 +124,15 @@ def test_a_trigger_a_view_another_database_and_other_files_are_refused(tmp_path)
         assert before is None or path.read_bytes() == before, "left as it is"
 
 
+def test_a_file_of_another_format_is_refused_with_both_numbers(tmp_path):
+    path = written(tmp_path / "j", outcome())
+    query(path, "PRAGMA user_version = 7")
+    with pytest.raises(
+        CheckpointError, match=r"it has format 7, and this version reads format 1\."
+    ):
+        FitStore(path)
+
+
 EDITS = [
     "UPDATE fits SET outcome = replace(outcome, '0.5', '0.6')",
     "UPDATE fits SET candidate = 'x' WHERE search = 1",

@@ -717,10 +717,10 @@ class Table:
     nan_levels: tuple[int, ...] = ()
 
     def __call__(self, pull: Pull) -> float:
-        rng = np.random.default_rng([self.seed, *pull])
-        if pull.level in self.nan_levels or rng.random() < self.nan_share:
+        number = hash((self.seed, *pull))  # of whole numbers: the same in every process
+        if pull.level in self.nan_levels or number % 1000 < 1000 * self.nan_share:
             return math.nan
-        return float(rng.integers(self.n_values)) / 8  # exact, so that means are too
+        return number // 1000 % self.n_values / 8  # exact, so that means are too
 
 
 tables = st.builds(
@@ -733,7 +733,7 @@ tables = st.builds(
 
 @pytest.mark.parametrize("case", ALL)
 @given(table=tables)
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_does_what_the_reference_does(case: Case, table: Table) -> None:
     """Covers ties (few values), NaN, and what is recommended, against plain loops."""
     game = play(case, table)
@@ -760,11 +760,9 @@ def test_the_budget_holds(case: Case, table: Table) -> None:
 
 
 @pytest.mark.parametrize("case", ALL)
-@given(seed=st.integers(0, 2**16))
-@settings(max_examples=2)
-def test_conforms(case: Case, seed: int) -> None:
+def test_conforms(case: Case) -> None:
     """Covers what every policy must do, also those of others."""
-    check_policy(case.policy, case.problem, seed=seed)
+    check_policy(case.policy, case.problem)
 
 
 @pytest.mark.parametrize("case", ALL)

@@ -89,7 +89,7 @@ def test_with_a_confidence_it_does_what_the_figure_says(bounds: str, seed: int) 
 
 @pytest.mark.parametrize("bounds", ["hoeffding", "bernstein"])
 def test_the_regret_is_below_epsilon_as_promised(bounds: str) -> None:
-    games = bernoulli(UGapEc(0.3, 0.2, bounds, reward_range=UNIT), [0.2, 0.7, 0.5], 100, seed=1)
+    games = bernoulli(UGapEc(0.3, 0.2, bounds, reward_range=UNIT), [0.2, 0.7, 0.5], 12, seed=1)
     assert (games.best == 0).mean() <= 0.2
     assert all(game.is_confident() for game in games.games)
 

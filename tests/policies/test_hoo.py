@@ -106,7 +106,7 @@ def regret_per_round(policy: HOO, n_problems: int) -> tuple[float, float]:
 
 
 def test_the_regret_of_a_round_and_of_the_choice_fall_with_n() -> None:
-    regrets = [regret_per_round(HOO(n, reward_range=UNIT), 10) for n in (50, 300, 1800)]
+    regrets = [regret_per_round(HOO(n, reward_range=UNIT), 4) for n in (50, 300, 1200)]
     of_rounds, of_choice = zip(*regrets, strict=True)
     assert of_rounds[1] < 0.9 * of_rounds[0]
     assert of_rounds[2] < 0.9 * of_rounds[1]

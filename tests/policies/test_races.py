@@ -60,7 +60,7 @@ def test_stops_as_the_figure_says(error: str, seed: int) -> None:
 @pytest.mark.parametrize(("error", "allowed"), [("additive", 0.2), ("multiplicative", 0.2 * 0.6)])
 def test_the_error_is_as_promised(error: str, allowed: float) -> None:
     policy = BernsteinStopping(0.2, error, delta=0.1, reward_range=UNIT)
-    games = bernoulli(policy, [0.6], 100, seed=1).games
+    games = bernoulli(policy, [0.6], 12, seed=1).games
     far = np.array([abs(game.estimate()[0] - 0.6) > allowed for game in games])
     assert far.mean() <= 0.1
     assert all(game.is_confident() for game in games)
@@ -98,7 +98,7 @@ def test_successive_elimination_does_what_a_plain_loop_does(seed: int) -> None:
 
 def test_successive_elimination_keeps_its_promise() -> None:
     policy = SuccessiveElimination(0.1, reward_range=UNIT)
-    games = bernoulli(policy, [0.2, 0.4, 0.9, 0.3], 200, seed=1)
+    games = bernoulli(policy, [0.2, 0.4, 0.9, 0.3], 20, seed=1)
     assert (games.best == 2).mean() >= 0.9
     assert all(game.is_confident() for game in games.games)
 
@@ -223,11 +223,11 @@ def test_does_what_the_figure_says(make: Any, seed: int, n_arms: int) -> None:
 def test_the_best_arm_stays_as_often_as_promised(make: Any) -> None:
     """Much narrower intervals would fail this: the best does not stay for lack of a race."""
     policy = make(400, 0.1, reward_range=UNIT)
-    games = bernoulli(policy, [0.5, 0.65, 0.2, 0.6], 100, seed=1)
+    games = bernoulli(policy, [0.5, 0.65, 0.2, 0.6], 15, seed=1)
     assert np.mean([not game.out()[1] for game in games.games]) >= 0.9
     assert (games.counts < 400).any(axis=1).mean() > 0.9  # arms do drop out
     narrow = make(400, 0.1, reward_range=(0, 1e-3))
-    games = bernoulli(narrow, [0.5, 0.65, 0.2, 0.6], 100, seed=1)
+    games = bernoulli(narrow, [0.5, 0.65, 0.2, 0.6], 15, seed=1)
     assert np.mean([not game.out()[1] for game in games.games]) < 0.9
 
 

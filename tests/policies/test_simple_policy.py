@@ -37,8 +37,8 @@ class Fewest(SimplePolicy):
 
 def test_it_plays_in_a_simulation_and_greed_pays() -> None:
     arms = GaussianArms(means=[0.0, 0.3, 0.6, 1.0], sds=0.5)
-    greedy = simulate(EpsilonGreedy(60), arms, n_problems=100, seed=1, checkpoints=[4, 60])
-    even = simulate(Fewest(60), arms, n_problems=100, seed=1)
+    greedy = simulate(EpsilonGreedy(60), arms, n_problems=40, seed=1, checkpoints=[4, 60])
+    even = simulate(Fewest(60), arms, n_problems=40, seed=1)
     assert greedy.mean_pulls.value == even.mean_pulls.value == 60
     first, last = greedy.checkpoint_is_mistake.mean(axis=0)
     assert last < first / 2

@@ -22,7 +22,7 @@ def regret(policy: Any, n_arms: int, max_level: int) -> float:
     The noise of a reward falls with the level like that of a mean of so many.
     """
     arms = GaussianArms(np.zeros(n_arms), mean_sd=0.5, max_level=max_level)
-    return simulate(policy, arms, 400).simple_regret.value
+    return simulate(policy, arms, 100).simple_regret.value
 
 
 def test_halving_beats_uniform_allocation_at_equal_budget() -> None:

@@ -57,15 +57,15 @@ def test_what_it_does_does_not_depend_on_when_it_stops(seed: int, n_arms: int, c
 
 @pytest.mark.parametrize(("n_pulls", "expected"), [(1000, 0.305), (5000, 0.072)])
 def test_the_recorded_mistake_probabilities(n_pulls: int, expected: float) -> None:
-    """Of 20,000 runs each; here 600, and six standard errors."""
-    error = sqrt(expected * (1 - expected) * (1 / 600 + 1 / 20_000))
-    found = mistakes_of(SuccessiveRejects(n_pulls), LALITHA, 600, n_pulls)
+    """Of 20,000 runs each; here 150, and six standard errors."""
+    error = sqrt(expected * (1 - expected) * (1 / 150 + 1 / 20_000))
+    found = mistakes_of(SuccessiveRejects(n_pulls), LALITHA, 150, n_pulls)
     assert abs(found - expected) < 6 * error
 
 
 def test_not_to_know_the_budget_costs_little() -> None:
-    known = mistakes_of(SuccessiveRejects(4096), LALITHA, 300, 1)
-    unknown = mistakes_of(AnytimeSuccessiveRejects(4096), LALITHA, 300, 1)
+    known = mistakes_of(SuccessiveRejects(4096), LALITHA, 100, 1)
+    unknown = mistakes_of(AnytimeSuccessiveRejects(4096), LALITHA, 100, 1)
     assert unknown < known + 0.12
 
 

@@ -48,7 +48,7 @@ def test_pulls_in_flight_spread_over_the_arms() -> None:
 
 
 def regret_per_pull(policy: Any, means: np.ndarray, seed: int) -> float:
-    counts = bernoulli(policy, means.tolist(), 40, seed).counts
+    counts = bernoulli(policy, means.tolist(), 10, seed).counts
     return float((counts @ (means.max() - means)).sum() / counts.sum())
 
 
@@ -61,14 +61,14 @@ def test_regret_per_pull_falls(make: Any) -> None:
 
 
 def test_adaptive_ucb_e_finds_the_best_arm_more_often_than_ucb1() -> None:
-    """One arm a little better than 19 others: experiment 1 of Audibert and Bubeck (2010)."""
-    means = np.r_[0.5, np.full(19, 0.4)]
+    """One arm better than 9 others, as in experiment 1 of Audibert and Bubeck (2010)."""
+    means = np.r_[0.55, np.full(9, 0.4)]
     adaptive, ucb1 = (
-        (bernoulli(make(2000, reward_range=UNIT), means.tolist(), 100, seed).best != 0).mean()
+        (bernoulli(make(500, reward_range=UNIT), means.tolist(), 60, seed).best != 0).mean()
         for make, seed in ((AdaptiveUCBE, 4), (UCB1, 5))
     )
     assert adaptive < ucb1
-    assert adaptive < 0.35
+    assert adaptive < 0.2
 
 
 def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[int], int]:
@@ -89,7 +89,7 @@ def plain_lucb(rewards: np.ndarray, delta: float, epsilon: float) -> tuple[list[
     raise AssertionError
 
 
-@pytest.mark.parametrize("n_arms", range(2, 14))
+@pytest.mark.parametrize("n_arms", [2, 3, 7, 13])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_lucb_does_what_a_plain_loop_does(n_arms: int, epsilon: float) -> None:
     rng = np.random.default_rng(n_arms)
@@ -149,7 +149,7 @@ def test_the_confidence_of_a_bound_solves_theorem_2(delta: float) -> None:
     "policy", [LUCB(0.2, reward_range=UNIT), LilUCB(0.2, "heuristic", reward_range=UNIT)]
 )
 def test_the_best_arm_is_found_as_promised(policy: LUCB | LilUCB) -> None:
-    games = bernoulli(policy, [0.3, 0.8, 0.4, 0.2], 100, seed=1)
+    games = bernoulli(policy, [0.3, 0.8, 0.4, 0.2], 15, seed=1)
     assert (games.best != 1).mean() <= 0.2
     assert all(game.is_confident() for game in games.games)
     counts = games.counts.mean(axis=0)
@@ -200,7 +200,7 @@ def test_the_regret_is_below_the_bound_and_falls() -> None:
     means = np.array([0.5, 0.6, 0.9, 0.4])
     regret = {}
     for n_pulls in (100, 1600):
-        counts = bernoulli(EXP3(n_pulls, reward_range=UNIT), means.tolist(), 25, seed=4).counts
+        counts = bernoulli(EXP3(n_pulls, reward_range=UNIT), means.tolist(), 10, seed=4).counts
         regret[n_pulls] = float((counts * (means.max() - means)).sum(axis=1).mean())
         assert regret[n_pulls] < 2.63 * math.sqrt(n_pulls * 4 * math.log(4))
     assert regret[1600] / 1600 < 0.6 * regret[100] / 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, log, log2, sqrt
+from math import ceil, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from games import LALITHA, mistakes_of
 from sklearn_halving.policies import NO_ARM, Problem, VarianceHalving
 from sklearn_halving.policies.bases._pulls_by_index import (
-    bounded_counts,
     greedy_counts,
     least_count_for_bound,
 )
@@ -117,7 +116,7 @@ def test_scale_of_rewards_is_irrelevant(form: str, seed: int, a: float, b: float
     with_ties=st.booleans(),
     limit=st.sampled_from([None, 9, 30]),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_greedy_counts_are_those_of_the_loop(
     seed: int, n_arms: int, budget: int, with_ties: bool, limit: int | None
 ) -> None:
@@ -132,21 +131,6 @@ def test_greedy_counts_are_those_of_the_loop(
         if index.max() > 0:
             counts[index.argmax()] += 1
     got = greedy_counts(weight, n_pulls, budget, limit)
-    assert got.tolist() == counts.tolist()
-
-
-@given(seed=st.integers(0, 2**16), n_arms=st.integers(1, 8), budget=st.integers(0, 200))
-@settings(max_examples=60, deadline=None)
-def test_bounded_counts_are_those_of_the_loop(seed: int, n_arms: int, budget: int) -> None:
-    rng = np.random.default_rng(seed)
-    variance, least = rng.lognormal(0, 1, n_arms), least_count_for_bound(0.05)
-    n_pulls = least + rng.integers(0, 9, n_arms)
-    counts = np.zeros(n_arms, dtype=int)
-    for _ in range(budget):
-        total = n_pulls + counts
-        bound = variance / (1 - 2 * np.sqrt(log(20) / (total - 1)))
-        counts[(bound / total).argmax()] += 1
-    got = bounded_counts(variance, n_pulls, budget, 0.05)
     assert got.tolist() == counts.tolist()
 
 
@@ -352,14 +336,14 @@ def mistakes_with_known_variances(n_pulls: int, n_problems: int, seed: int) -> f
 def test_the_recorded_mistake_probabilities(form: str) -> None:
     *recorded, n_recorded = RECORDED[form]
     for n_pulls, expected in zip((2000, 5000), recorded, strict=True):
-        got = gaussian_mistakes(form, n_pulls, n_problems=600, seed=n_pulls)
-        error = sqrt(expected * (1 - expected) * (1 / 600 + 1 / n_recorded))
+        got = gaussian_mistakes(form, n_pulls, n_problems=100, seed=n_pulls)
+        error = sqrt(expected * (1 - expected) * (1 / 100 + 1 / n_recorded))
         assert abs(got - expected) < 3 * error
 
 
 @pytest.mark.slow
 def test_the_default_makes_at_most_half_the_mistakes_of_shadavar() -> None:
-    default = gaussian_mistakes("default", 2000, n_problems=1500, seed=1)
+    default = gaussian_mistakes("default", 2000, n_problems=400, seed=1)
     assert default < 0.5 * 0.228
     assert default < 0.103  # what the spec has for "pooled"
 
@@ -367,9 +351,9 @@ def test_the_default_makes_at_most_half_the_mistakes_of_shadavar() -> None:
 def test_common_splits_are_worth_several_times_the_pulls() -> None:
     """Sharing splits, with the model, beats four times the pulls on splits of their own."""
     rng = np.random.default_rng(5)
-    mean = rng.normal(0, 0.3, (150, 16, 1))
-    common = mean + rng.normal(0, 1, (150, 1, 700)) + rng.normal(0, 0.3, (150, 16, 700))
-    own = mean + rng.normal(0, sqrt(1.09), (150, 16, 700))
+    mean = rng.normal(0, 0.3, (50, 16, 1))
+    common = mean + rng.normal(0, 1, (50, 1, 700)) + rng.normal(0, 0.3, (50, 16, 700))
+    own = mean + rng.normal(0, sqrt(1.09), (50, 16, 700))
 
     def mean_regret(policy: VarianceHalving, rewards: np.ndarray) -> float:
         choices = [play(policy, table)[0] for table in rewards]

@@ -34,5 +34,5 @@ def test_pulls_follow_the_variances() -> None:
 def test_it_makes_fewer_mistakes_where_variances_differ() -> None:
     """Every second arm is noisy."""
     arms = GaussianArms(np.linspace(0.5, 0.0, 8), np.where(np.arange(8) % 2 == 0, 1.0, 0.1))
-    plain = mistakes_of(SuccessiveRejects(1200), arms, 600)
-    assert mistakes_of(VarianceRejects(1200), arms, 600) < 0.8 * plain
+    plain = mistakes_of(SuccessiveRejects(1200), arms, 200)
+    assert mistakes_of(VarianceRejects(1200), arms, 200) < 0.8 * plain

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import uniform
 
@@ -29,6 +28,7 @@ from sklearn_halving.policies import (
 )
 from sklearn_halving.samplers import GaussianProcessSampler
 from sklearn_halving.search._parameters import check_inputs
+from sklearn_halving.search.preparing._candidates import SampledCandidates
 
 DOCS = Path(__file__).parents[2] / "docs"
 X, Y = numbered(600)
@@ -53,7 +53,7 @@ FITS, TIME, BOTH = {"n_fits": 40}, {"time_budget": "1h"}, {"n_fits": 40, "time_b
 
 def prepared(search):
     """Return what a search knows before its first fit, which `plan` shows a part of."""
-    return search._prepare(check_inputs(search, X, Y, {}, np.random.RandomState(0)))
+    return search._prepare(check_inputs(search, X, Y, {}))
 
 
 PLAYS = [
@@ -92,7 +92,7 @@ def test_the_policy_that_is_played_is_the_one_of_the_docstring(
     assert {name: getattr(known.policy, name) for name in fields} == fields
     # Candidates are created during the search by a race, and are drawn before all other plays.
     creates = policy_class is BudgetedRace
-    assert (known.source is not None) == creates
+    assert isinstance(known.candidates, SampledCandidates) == creates
     assert isinstance(known.setup.sampler, GaussianProcessSampler) == creates
     text, name = " ".join(search_class.__doc__.split()), policy_class.__name__
     if (search_class, policy_class) == (HyperbandSearchCV, GridHalving):

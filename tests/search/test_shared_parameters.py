@@ -89,6 +89,8 @@ def test_names_of_grid_search_are_refused_with_the_name_to_use(search_class):
     number = "n_fits" if search_class is AdaptiveSearchCV else "n_candidates"
     with pytest.raises(TypeError, match=rf"{search_class.__name__}.*'n_iter'; use {number}"):
         search_class(SVC(), {"C": [1.0]}, n_iter=10)
+    with pytest.raises(TypeError, match=r"'scorring'\. Did you mean 'scoring'\?$"):
+        search_class(SVC(), {"C": [1.0]}, scorring="accuracy")
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
         search_class(SVC(), {"C": [1.0]}, nonsense=10)
     assert number in signature(search_class).parameters
@@ -119,6 +121,18 @@ def test_a_subclass_may_have_parameters_of_other_searches_and_of_its_own():
     shown = Own.__signature__  # Sphinx reads it, and would else show that of `__new__`
     assert [*shown.parameters] == ["estimator", "param_grid", "others"]
     assert HyperbandSearchCV.__signature__ == signature(HyperbandSearchCV)
+
+
+def test_a_subclass_gets_the_hints_of_its_search_and_for_its_own_parameters():
+    class Own(AdaptiveSearchCV):
+        def __init__(self, estimator, param_distributions, *, extra=1, n_fits=None):
+            self.extra = extra
+            super().__init__(estimator, param_distributions, n_fits=n_fits)
+
+    for name, hint in {"n_iter": "; use n_fits", "extr": r"\. Did you mean 'extra'\?"}.items():
+        with pytest.raises(TypeError, match=rf"Own\(\) got .* '{name}'{hint}"):
+            Own(SVC(), {"C": [1.0]}, **{name: 2})
+    assert Own(SVC(), {"C": [1.0]}, extra=2).extra == 2
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,12 @@ def test_the_everyday_call_finds_a_good_candidate_and_refits_it():
 
 
 @pytest.mark.filterwarnings("ignore:The time_budget was enough")
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
-    ("cv", "given"),
+    ("cv", "given", "n_jobs"),
     [
-        (KFold(3), {}),
-        (GroupKFold(5), {"groups": np.arange(N) // 10}),
-        (TimeSeriesSplit(5), {}),
+        (KFold(3), {}, 2),
+        (GroupKFold(5), {"groups": np.arange(N) // 10}, 1),
+        (TimeSeriesSplit(5), {}, 1),
     ],
 )
 def test_there_is_a_full_fit_to_return(cv, given, n_jobs):
@@ -175,10 +174,9 @@ def test_n_candidates_limits_the_search():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_resume_uses_all_known_fits(n_jobs, tmp_path):
+def test_a_resume_uses_all_known_fits(tmp_path):
     path = tmp_path / "journal"
-    search = search_of(checkpoint=path, n_jobs=n_jobs)
+    search = search_of(checkpoint=path, n_jobs=2)
     with parallel_config("threading"):  # other workers may take seconds to start
         search.fit(X, Y)
     n_kept = len(fits_in(path)) // 2
@@ -190,7 +188,7 @@ def test_a_resume_uses_all_known_fits(n_jobs, tmp_path):
 
 def test_each_session_goes_on_where_the_one_before_ended(tmp_path):
     search, n_fits = search_of(Timed(seconds=0.1), checkpoint=tmp_path / "j", time_budget=1.0), [0]
-    for n_jobs in (1, 2, 1, 1):
+    for n_jobs in (1, 2, 1):
         with parallel_config("threading"):
             n_fits.append(search.set_params(n_jobs=n_jobs).fit(X, Y).n_fits_)
         assert n_fits[-1] > n_fits[-2]
@@ -270,20 +268,25 @@ def test_fits_that_are_alike_start_no_process(processes, backend):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
-@pytest.mark.parametrize("budget", [1.0, 8.0])
-def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backend, budget):
+@pytest.mark.parametrize("budget", [1.0, 6.0])
+def test_a_fit_without_end_does_not_keep_the_search_from_ending(
+    processes, backend, budget, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    data = np.tile(X, 400) if backend == "sequential" else X  # 3 MB are mapped by the process
     began = time.monotonic()
     with parallel_config(backend, n_jobs=2):
-        search = search_of(Unlimited(), FAR_APART, time_budget=budget).fit(X, Y)
+        search = search_of(Unlimited(), FAR_APART, time_budget=budget).fit(data, Y)
     assert time.monotonic() - began < budget + 0.8
     assert search.n_fits_ > 3
     assert search.best_params_["value"] < 100
+    assert search.history_["outcome"].isin(["ok", "abandoned"]).all()
     is_abandoned = search.history_["outcome"] == "abandoned"
     assert is_abandoned.sum() == len(search.history_) - search.n_fits_ > 0
-    assert not search.history_["failed"].any()
     assert f"{is_abandoned.sum()} fit" in str(search.summary())
     assert bool(processes) == (budget > 3), "without the time to start one, it is not tried"
     assert all(process.poll() is not None for process in processes), "none is left"
+    assert not [*tmp_path.iterdir()], "nor a file"
 
 
 class Layers(Timed):
@@ -352,15 +355,6 @@ def test_a_budget_too_small_for_a_paper_returns_a_model_and_says_what_a_fit_take
         search = search_of_paper(name, {"value": uniform(0.1, 0.9)}, time_budget=0.01).fit(X, Y)
     assert search.n_fits_ == 1
     assert search.best_estimator_.n_rows_ == N
-
-
-def test_large_data_are_mapped_by_a_guarded_process(processes, monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    many = np.tile(X, 400)  # 3 MB
-    search = search_of(Unlimited(), FAR_APART, time_budget=8.0).fit(many, Y)
-    assert processes
-    assert search.history_["outcome"].isin(["ok", "abandoned"]).all()
-    assert not [*tmp_path.iterdir()], "no file is left"
 
 
 TYPED_IN = """

@@ -228,6 +228,17 @@ def test_neighbours_are_fewer_than_the_rows_of_small_fits():
     assert space_for(KNeighborsClassifier())["n_neighbors"].support()[1] == 50
 
 
+def test_boosting_may_have_more_and_larger_trees_with_many_rows():
+    model = make_pipeline(HistGradientBoostingClassifier())
+    few, many = (space_for(model, np.zeros((n_rows, 1))) for n_rows in (3_999, 4_000))
+    trees, leaves = (f"histgradientboostingclassifier__max_{n}" for n in ("iter", "leaf_nodes"))
+    assert list(few) == list(many)
+    assert max(few[trees]) == 200
+    assert (many[trees].support(), many[leaves].support()) == ((50, 1000), (3, 255))
+    forest = Forest()
+    assert space_for(forest, np.zeros((4_000, 1))) == space_for(forest)
+
+
 @pytest.mark.parametrize("estimator", [BaggingClassifier(), StandardScaler(), "SVC"])
 def test_an_unknown_class_is_refused_with_the_known_ones(estimator):
     name = repr(estimator) if estimator == "SVC" else type(estimator).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -163,9 +163,24 @@ class Waits(Correct):
             return super().ask(max_pulls) if self.n_asked < 10 else []
 
 
+class OnlyFirst(Correct):
+    class Game(InTurn):
+        def next_pull(self) -> Pull:
+            return Pull(0, self.problem.max_level, self.n_asked)
+
+
+class ForgetsLast(Correct):
+    class Game(InTurn):
+        def next_pull(self) -> Pull:
+            split, arm = divmod(self.n_asked, self.problem.n_arms - 1)
+            return Pull(arm, self.problem.max_level, split)
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
+        (lambda: OnlyFirst(10), r"never pulls arms \[1, 2, 3, 4\] of 5"),
+        (ForgetsLast, r"never pulls arms \[4\] of 5, though its budget is enough"),
         (EndsEarly, r"finished with \d+ pulls in flight.* Let is_finished wait"),
         (LastIsBest, "come in another order. Set order_free to False"),
         (WrongShape, r"out\(\) .*Return a list of arms from 0 to 4, or a mask of shape \(5,\)"),
@@ -181,7 +196,7 @@ class Waits(Correct):
         (Waits, "is not finished, but neither asks nor waits"),
     ],
 )
-def test_finds_the_mistake_of_a_policy(policy: type, message: str) -> None:
+def test_finds_the_mistake_of_a_policy(policy: Callable[[], Correct], message: str) -> None:
     with pytest.raises((AssertionError, ValueError), match=message):
         check_policy(policy())
 
@@ -189,6 +204,7 @@ def test_finds_the_mistake_of_a_policy(policy: type, message: str) -> None:
 def test_a_correct_policy_passes() -> None:
     check_policy(Correct())
     check_policy(Correct(7), Problem(3, max_repetitions=4), seed=3)
+    check_policy(Correct(3))  # too few pulls for five arms
     check_policy(BudgetedRace())  # is told times
 
 
@@ -198,9 +214,10 @@ def test_an_index_without_a_budget_would_never_end_and_is_refused() -> None:
             return arms.mean
 
     search = BanditSearchCV(RandomForestClassifier(9), {"max_depth": [1, 2]}, policy=Greedy())
-    with pytest.raises(AttributeError, match="n_pulls"):
+    message = "n_pulls must be a field of the policy, got none in Greedy. Make it a frozen data"
+    with pytest.raises(ValueError, match=message):
         check_policy(Greedy())
-    with pytest.raises(AttributeError, match="n_pulls"):
+    with pytest.raises(ValueError, match=message):
         search.fit(np.eye(9), [0, 1, 0] * 3)
 
 

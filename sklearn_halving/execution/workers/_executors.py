@@ -30,6 +30,7 @@ from sklearn_halving._unstable_joblib import (
     start_on_loop,
 )
 from sklearn_halving._user_warnings import warn_user
+from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._threads import FIT_THREADS, fit_threads
 from sklearn_halving.execution._types import NO_LIMITS, EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers import _limits, _worker
@@ -65,11 +66,12 @@ def open_executor(
     n_jobs: int | None,
     pre_dispatch: int | str,
     limits: PullLimits = NO_LIMITS,
+    prices: Prices | None = None,
 ) -> Iterator[Executor]:
     """Open joblib's active backend; with a single worker, pulls run in this process.
 
     Pulls that have limits run in a process that their worker, or this process, may kill; see
-    `_limits`.
+    `_limits`. So do those in this process that may not end in time, by their prices.
 
     Raises
     ------
@@ -81,12 +83,13 @@ def open_executor(
     with warnings.catch_warnings(), JoblibSession(n_jobs) as session:
         n_threads = session.threads_of_fit(FIT_THREADS.get())
         task = replace(task, n_threads=n_threads)
-        executor: Executor = SerialExecutor(task)
+        guard = _limits.Guard(task, prices or Prices())
+        executor: Executor = SerialExecutor(guard)
         if session.can_submit:
             in_flight = evaluated_pre_dispatch(pre_dispatch, session.n_workers)
-            executor = JoblibExecutor(task, session, in_flight, limits)
+            executor = JoblibExecutor(guard, session, in_flight, limits)
         elif limits != NO_LIMITS:
-            executor = JoblibExecutor(task, session, 1, limits)
+            executor = JoblibExecutor(guard, session, 1, limits)
         # Threads of this process cannot limit BLAS, which has one limit for all of them.
         with fit_threads(n_threads if session.uses_threads else None):
             try:
@@ -102,8 +105,8 @@ class SerialExecutor:
     can_abandon = False
     """Whether running fits can be given up, which threads cannot."""
 
-    def __init__(self, task: EvaluationTask) -> None:
-        self.guard = _limits.Guard(task)
+    def __init__(self, guard: _limits.Guard) -> None:
+        self.guard = guard
         self._queue: deque[Job] = deque()
 
     @property
@@ -173,7 +176,7 @@ class ChunkQueue:
         """Make room after the jobs of a chunk have returned, and learn from their times."""
         self._n_held.subtract(job.pull.level for job in chunk)
         for outcome in (result.outcome for result in results):
-            seconds, level = outcome.fit_seconds + outcome.score_seconds, outcome.pull.level
+            seconds, level = outcome.seconds, outcome.pull.level
             # The estimate is the maximum, with a slow decay. If it were too small, a long chunk
             # would keep one worker busy while the others are idle.
             self._seconds[level] = max(seconds, 0.9 * self._seconds.get(level, 0.0))
@@ -300,18 +303,18 @@ class JoblibExecutor:
 
     def __init__(
         self,
-        task: EvaluationTask,
+        guard: _limits.Guard,
         session: JoblibSession,
         max_chunks: int | None,
         limits: PullLimits = NO_LIMITS,
     ) -> None:
         self.uses_threads = session.uses_threads and session.can_submit
         self.can_abandon = not session.shares_memory
-        self._task = task
+        self._task = guard.task
         self._session = session
         self._limits = limits
-        self.guard = _limits.Guard(task)
-        self._token = self.guard.token
+        self.guard = guard
+        self._token = guard.token
         self._shared: list[object] = []  # the task, once the workers have it
         self._queue = ChunkQueue(max_chunks or 10 * session.n_workers)
         self._sent: dict[int, list[Job]] = {}  # chunks that have not returned, in order

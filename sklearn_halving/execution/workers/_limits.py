@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,6 +36,7 @@ from joblib import parallel_config
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._unstable_joblib import cloudpickle
 from sklearn_halving.execution._evaluation import evaluate, failed_result
+from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._types import EvaluationTask, Job, PullLimits, Result
 from sklearn_halving.execution.workers._worker import (
     MAPPED_BYTES,
@@ -355,7 +356,9 @@ def _ended(
         where = (
             f"n_resources={task.resource.to_amount(level)}, split {task.splits.number(repetition)}"
         )
-        error.add_note(f"The fit was that of candidate {arm} at {where}: {task.candidates[arm]}.")
+        error.add_note(
+            f"The fit was that of candidate {arm} at {where}: {task.candidates[arm].params}."
+        )
         return error
     text = f"{type(error).__name__}: {error}\n"
     return failed_result(task, job._replace(model=None), text, started, seconds)
@@ -377,19 +380,20 @@ class Guard:
         The task.
     token : str
         Identifier of the task.
-    limits_of : callable
-        Returns the limits of a job; None if it needs no guard.
+    prices : Prices
+        Tells the limits of a job; None if it needs no guard.
     """
 
     task: EvaluationTask
+    prices: Prices
     token: str = field(default_factory=lambda: uuid4().hex)
-    limits_of: Callable[[Job], PullLimits | None] = lambda job: None
     _arrays: list[np.ndarray] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def evaluate(self, job: Job) -> Result:
         """Return the result of a job."""
-        if (limits := self.limits_of(job)) is None:
+        limits = self.prices.limits(job.pull, self.task.candidates[job.pull.arm].params)
+        if limits is None:
             return evaluate(self.task, job)
         started, clock = time.time(), time.perf_counter()
         has_time = limits.ends - time.monotonic() > START_SECONDS

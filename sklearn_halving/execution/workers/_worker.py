@@ -57,10 +57,10 @@ def packed(task: EvaluationTask) -> list[np.ndarray]:
 
 
 def packed_chunk(task: EvaluationTask, jobs: list[Job]) -> Chunk:
-    """Return jobs and the parameters of their candidates as bytes."""
-    params = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
+    """Return jobs and their candidates as bytes."""
+    candidates = {job.pull.arm: task.candidates[job.pull.arm] for job in jobs}
     # Pickled here, because not every backend can pickle definitions of a user's script.
-    return cloudpickle.dumps((jobs, params))
+    return cloudpickle.dumps((jobs, candidates))
 
 
 def _plain(data: object) -> object:

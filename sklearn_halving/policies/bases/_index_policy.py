@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
@@ -72,7 +73,6 @@ class IndexGame:
         self.alive = np.ones(self.n_arms, dtype=bool)
         self.n_alive, self.n_asked_in_all, self.n_told = self.n_arms, 0, 0
         self.is_finished = self.is_decided = self.is_outside = False
-        self._has_first = policy.n_first == 0
         self.memory: Any = policy.first_memory(self, seed)
 
     def can_be_pulled(self) -> BoolArray:
@@ -98,14 +98,13 @@ class IndexGame:
     def _next_arm(self) -> int:
         """Return the arm that has had too few first pulls, or else what the policy chooses."""
         usable, n_first = self.can_be_pulled(), self.policy.n_first
-        if not self._has_first:
-            waits = usable & (self.n < n_first)
-            if waits.any():
-                return int(np.where(waits, self.n_asked, self.n_asked.max() + 1).argmin())
-            # If most first pulls are in flight, the few arms with an index must not get all pulls.
-            if 2 * self._n_without_first() > self.n_arms:
-                return NO_ARM
-            usable = usable & (self.n_known >= n_first)
+        waits = usable & (self.n < n_first)
+        if waits.any():
+            return int(np.where(waits, self.n_asked, self.n_asked.max() + 1).argmin())
+        # If most first pulls are in flight, the few arms with an index must not get all pulls.
+        if 2 * self._n_without_first() > self.n_arms:
+            return NO_ARM
+        usable = usable & (self.n_known >= n_first)
         return self.policy.select(self, usable) if usable.any() else NO_ARM
 
     def _n_without_first(self) -> int:
@@ -115,7 +114,7 @@ class IndexGame:
 
     def all_have_first(self) -> bool:
         """Return whether no arm lacks a reward of its first pulls."""
-        return self._has_first or self._n_without_first() == 0
+        return self._n_without_first() == 0
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Record a reward. After the end, it must not change the recommendation."""
@@ -126,7 +125,7 @@ class IndexGame:
         failed = self.splits.take_in(arm, split, reward)
         if reward == reward:
             self.is_outside |= not self.low <= reward <= self.high
-            self.statistics.add_one(arm, reward)
+            self.statistics.add(arm, reward)
             freedom = max(self.n_known.item(arm) - 1, 1)
             self.variance[arm] = self.statistics.squares.item(arm) / freedom
             if isinf(reward) and isnan(self.mean[arm]):  # it has rewards of both signs
@@ -142,10 +141,7 @@ class IndexGame:
 
     def _close(self) -> None:
         """End the game if it is decided, has spent the budget, or has no pull left."""
-        if not self._has_first:
-            self._has_first = bool((self.n_known >= self.policy.n_first).all())
-        lacks = not self._has_first and self.alive & (self.n_known < self.policy.n_first)
-        if self._has_first or not np.any(lacks):
+        if not (self.alive & (self.n_known < self.policy.n_first)).any():
             self.is_decided = self._follows_rule()
         self.is_finished = self.is_decided or self.n_told >= self.most_pulls
         is_limited = self.problem.max_repetitions is not None or not self.n_alive
@@ -248,7 +244,7 @@ class IndexPolicy(BasePolicy):
 
     def checked_budget(self, problem: Problem) -> float:
         """Return the maximum number of pulls, or raise if it is too small."""
-        name, most, n_arms = self.budget, getattr(self, self.budget), problem.n_arms
+        name, most, n_arms = self.budget, self._budget_given(), problem.n_arms
         if most is None and name == "max_pulls":
             return inf
         why = f"to pull each of {n_arms} candidates {self.n_first} times"
@@ -257,8 +253,15 @@ class IndexPolicy(BasePolicy):
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        most = getattr(self, self.budget)
-        return open_plan(problem, most, reward_range=known_range(self, problem))
+        budget = self._budget_given()
+        return open_plan(problem, budget, reward_range=known_range(self, problem))
+
+    def _budget_given(self) -> Any:
+        """Return the field with the budget, or raise if a subclass does not have it."""
+        name, got = self.budget, f"none in {type(self).__name__}"
+        advice = f"Make it a frozen dataclass with the field {name}: int."
+        refuse_unless(hasattr(self, name), name, "be a field of the policy", got, advice)
+        return getattr(self, name)
 
     def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
         """Return the game before the first pull.

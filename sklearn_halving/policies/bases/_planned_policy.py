@@ -168,23 +168,19 @@ class PlannedGame:
 
     def _take_in(self) -> None:
         """Add the rewards of the plan to the statistics, and drop arms that failed."""
-        arm, split, rewards, counts = self._arm, self._repetition, self._rewards, self._counts
-        is_known = ~np.isnan(rewards)
-        self.n_pulls = self.n_pulls + counts
-        if not is_known.all() or self.splits.doubtful:
-            told = zip(arm.tolist(), split.tolist(), rewards.tolist(), strict=True)
-            failed = [lost for one in told for lost in self.splits.take_in(*one)]
-            self.has_failed[failed] = True
-            arm, split, rewards = arm[is_known], split[is_known], rewards[is_known]
-            counts = np.bincount(arm, minlength=self.n_arms)
-        else:
-            self.splits.works.update(split.tolist())
+        columns = self._arm, self._repetition, self._rewards
+        failed: list[int] = []
+        for pull, split, reward in zip(*(column.tolist() for column in columns), strict=True):
+            failed += self.splits.take_in(pull, split, reward)
+            if reward == reward:
+                self.statistics.add(pull, reward)
+        self.n_pulls = self.n_pulls + self._counts
+        is_known = ~np.isnan(self._rewards)
+        arm, split, rewards = (column[is_known] for column in columns)
         self.rewards.append((arm, split, rewards))
-        self.statistics.add(counts, rewards)
-        self.has_reward |= counts > 0
-        if self.has_failed.any():
-            self.statistics.fail(np.flatnonzero(self.has_failed))
-            self.alive &= ~self.has_failed
+        self.has_reward[arm] = self.has_failed[failed] = True
+        self.statistics.fail(self.has_failed)
+        self.alive &= ~self.has_failed
         self.is_outside[arm[is_outside(self.reward_range, rewards)]] = True
 
 

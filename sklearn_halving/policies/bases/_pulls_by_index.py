@@ -1,12 +1,11 @@
-"""Allocation of pulls to the arms with the largest index, without a loop over the pulls.
-
-The index of an arm decreases with each of its pulls. A greedy loop therefore selects the largest
-elements of all index sequences, which can be computed directly.
-"""
+"""Allocation of pulls to the arms with the largest index, which decreases with each pull."""
 
 from __future__ import annotations
 
-from math import floor, log
+from collections.abc import Callable
+from heapq import heapify, heappop, heapreplace
+from math import floor, inf, log
+from operator import truediv
 
 import numpy as np
 
@@ -14,9 +13,13 @@ from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
 
 
 def greedy_counts(
-    weight: FloatArray, n_pulls: IntArray, budget: int, limit: int | None = None
+    weight: FloatArray,
+    n_pulls: IntArray,
+    budget: int,
+    limit: int | None = None,
+    index: Callable[[float, int], float] = truediv,
 ) -> IntArray:
-    """Return the number of pulls of each arm if each pull goes to ``argmax weight / n_pulls``.
+    """Return the number of pulls of each arm if each pull goes to ``argmax weight / N``.
 
     Arms without a pull are pulled first. Ties go to the smaller arm.
 
@@ -31,6 +34,8 @@ def greedy_counts(
     limit : int or None, default=None
         Maximum number of pulls of an arm, including earlier pulls. Pulls are left over if all
         arms have reached it.
+    index : callable, default=operator.truediv
+        Function of a weight and of N that takes the place of their ratio. It decreases with N.
 
     Returns
     -------
@@ -43,62 +48,22 @@ def greedy_counts(
     >>> greedy_counts(np.array([3.0, 1.0, 0.0]), np.array([1, 1, 1]), 6)
     array([5, 1, 0])
     """
-    counts = np.zeros_like(n_pulls)
-    while True:
-        largest = weight.max()
-        if not largest > 0:
-            return counts
-        more = _unlimited_counts(weight / largest, n_pulls, budget)
-        if limit is None:
-            return more
-        full = (weight > 0) & (n_pulls + more >= limit)
-        if not (full & (n_pulls + more > limit)).any():
-            return counts + more
-        # Arms that reach the limit are removed, and the other arms share the remaining pulls.
-        taken = np.where(full, limit - n_pulls, 0)
-        counts += taken
-        budget -= int(taken.sum())
-        weight = np.where(full, 0.0, weight / largest)
+    weights, n, most = weight.tolist(), n_pulls.tolist(), inf if limit is None else limit
 
+    def key(arm: int) -> tuple[float, int]:
+        return (-index(weights[arm], n[arm]) if n[arm] else -inf), arm
 
-def _unlimited_counts(weight: FloatArray, n_pulls: IntArray, budget: int) -> IntArray:
-    first = ((n_pulls == 0) & (weight > 0)).astype(np.int64)
-    if first.any():
-        first[np.cumsum(first) > budget] = 0
-        budget -= int(first.sum())
-        n_pulls = n_pulls + first
-    level = _integer_level(weight, n_pulls, budget)
-    counts = _counts_above(weight, n_pulls, level).astype(np.int64)
-    index = weight / np.maximum(n_pulls + counts, 1)
-    return counts + first + _one_to_the_largest(index, budget - int(counts.sum()))
-
-
-def _counts_above(weight: FloatArray, n_pulls: IntArray, level: float) -> FloatArray:
-    """Return the number of pulls with an index ``weight / n_pulls`` above ``1 / level``."""
-    return np.maximum(np.ceil(weight * level) - n_pulls, 0.0)
-
-
-def _integer_level(weight: FloatArray, n_pulls: IntArray, budget: int) -> float:
-    """Return a level that allocates at most the budget, with at most one pull per arm missing.
-
-    Since the largest weight is 1, a precision of half a pull is sufficient.
-    """
-    # Where the indices are continuous, this level allocates the budget or more.
-    low, high = 0.0, (budget + n_pulls[weight > 0].sum()) / weight.sum() + 1.0
-    while high - low > 0.5:
-        middle = (low + high) / 2
-        if _counts_above(weight, n_pulls, middle).sum() <= budget:
-            low = middle
+    heap = [key(arm) for arm, own in enumerate(weights) if own > 0 and n[arm] < most]
+    heapify(heap)  # the smallest key, of the largest index, is first
+    while budget > 0 and heap:
+        budget -= 1
+        arm = heap[0][1]
+        n[arm] += 1
+        if n[arm] < most:
+            heapreplace(heap, key(arm))
         else:
-            high = middle
-    return low
-
-
-def _one_to_the_largest(index: FloatArray, rest: int) -> IntArray:
-    """Return 1 for the ``rest`` arms with the largest index, and 0 otherwise."""
-    ones = np.zeros(len(index), dtype=np.int64)
-    ones[np.argsort(-index, kind="stable")[: max(rest, 0)]] = 1
-    return ones
+            heappop(heap)
+    return np.array(n) - n_pulls
 
 
 def least_count_for_bound(delta: float) -> int:
@@ -108,35 +73,6 @@ def least_count_for_bound(delta: float) -> int:
     positive, and the arm would never be pulled again.
     """
     return floor(4 * log(1 / delta)) + 2
-
-
-def bounded_counts(variance: FloatArray, n_pulls: IntArray, budget: int, delta: float) -> IntArray:
-    """Return the number of pulls of each arm if each pull goes to ``argmax U / N``.
-
-    ``U = variance / (1 - 2 sqrt(log(1 / delta) / (N - 1)))`` is eq. 7 of Lalitha et al. (2023).
-    N grows with the pulls, and the variance is constant. Every arm with a positive variance must
-    have `least_count_for_bound` pulls.
-    """
-    is_open = variance > 0
-    top = int(n_pulls.max()) + budget + 2
-    count = np.arange(2, top + 1)
-    with np.errstate(divide="ignore"):
-        effective = count * (1 - 2 * np.sqrt(log(1 / delta) / (count - 1)))  # increasing
-    held = np.where(is_open, n_pulls, top)  # more than any arm can have, so that nothing is added
-    largest = variance.max()
-    low, high = 0.0, effective[-1] / (largest if largest > 0 else np.inf)
-    for _ in range(top.bit_length() + 2):  # the count of each arm is off by at most one pull
-        middle = (low + high) / 2
-        target = 2 + np.searchsorted(effective, variance * middle)
-        if np.maximum(target - held, 0).sum() > budget:
-            high = middle
-        else:
-            low = middle
-    target = 2 + np.searchsorted(effective, variance * low)
-    counts = np.where(is_open, np.maximum(target - held, 0), 0)
-    index = np.where(is_open, variance / effective[np.maximum(n_pulls + counts, 2) - 2], -1.0)
-    rest = min(budget - int(counts.sum()), int(is_open.sum()))
-    return counts + _one_to_the_largest(index, rest)
 
 
 def positive_weights(weight: FloatArray, in_play: BoolArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_halving.policies._arrays import BoolArray, FloatArray, IntArray
+from sklearn_halving.policies._arrays import BoolArray, FloatArray
 from sklearn_halving.policies._types import NO_ARM
 
 TIE = 1e-9
@@ -61,9 +61,6 @@ def largest_usable(index: FloatArray, usable: BoolArray) -> int:
 
     An index of NaN is treated as minus infinity. Ties go to the smaller arm.
     """
-    arm = int(index.argmax())
-    if usable[arm] and index[arm] == index[arm]:
-        return arm
     index = np.where(usable & (index == index), index, -np.inf)
     return usable_or_first(int(index.argmax()), usable)
 
@@ -93,10 +90,10 @@ class ArmStatistics:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_halving.policies.bases._ranking import ArmStatistics
     >>> statistics = ArmStatistics(2)
-    >>> statistics.add(np.array([3, 1]), np.array([1.0, 2.0, 6.0, 5.0]))
+    >>> for arm, reward in [(0, 1.0), (0, 2.0), (0, 6.0), (1, 5.0)]:
+    ...     statistics.add(arm, reward)
     >>> statistics.mean, statistics.squares
     (array([3., 5.]), array([14.,  0.]))
     """
@@ -110,11 +107,11 @@ class ArmStatistics:
         """Return the variance of each arm, by default the unbiased one; 0 for too few pulls."""
         return self.squares / np.maximum(self.n_pulls - float(ddof), 1.0)
 
-    def fail(self, arms: list[int] | IntArray) -> None:
+    def fail(self, arms: list[int] | BoolArray) -> None:
         """Forget the rewards of arms that failed, also later ones."""
         self.reward_sum[arms] = self.mean[arms] = np.nan
 
-    def add_one(self, arm: int, reward: float) -> None:
+    def add(self, arm: int, reward: float) -> None:
         """Add one reward (Welford 1962)."""
         n, total = self.n_pulls.item(arm), self.reward_sum.item(arm)
         before = reward - total / n if n else 0.0
@@ -124,34 +121,6 @@ class ArmStatistics:
         self.reward_sum[arm] = total
         self.mean[arm] = mean
         self.squares[arm] += before * (reward - mean)
-
-    def add(self, counts: IntArray, rewards: FloatArray) -> None:
-        """Update the statistics with rewards that are sorted by arm.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_arms,)
-            Number of new rewards of each arm.
-        rewards : ndarray of shape (counts.sum(),)
-        """
-        arms = np.flatnonzero(counts)
-        if not len(arms):
-            return
-        n = counts[arms]
-        starts = np.cumsum(n) - n
-        # Infinite and huge rewards are valid, although their squares may overflow.
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = np.add.reduceat(rewards, starts)
-            deviations = rewards - np.repeat(sums / n, n)
-            spread = np.add.reduceat(np.square(deviations, out=deviations), starts)
-            # Merge two sets of rewards (Chan, Golub and LeVeque 1983).
-            n_before = self.n_pulls[arms]
-            shift = sums / n - self.reward_sum[arms] / np.maximum(n_before, 1)
-            between = np.where(n_before > 0, shift**2 * n * n_before / (n + n_before), 0.0)
-            self.n_pulls[arms] += n
-            self.reward_sum[arms] += sums
-            self.squares[arms] += spread + between
-            self.mean[arms] = self.reward_sum[arms] / self.n_pulls[arms]
 
 
 class BrokenSplits:

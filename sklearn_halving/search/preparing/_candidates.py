@@ -5,18 +5,16 @@ They are drawn from the search space before the first fit, or created in groups 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sklearn_halving._content_hash import params_digest
-from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving.execution._known_fits import KnownFits, candidate_digest, found_params
 from sklearn_halving.execution._store import FitKey
-from sklearn_halving.execution._types import Outcome
-from sklearn_halving.policies._protocol import ChoosesPoints, GrowsArms, Policy
+from sklearn_halving.execution._types import Candidate, Outcome
 from sklearn_halving.policies._types import Problem, Pull
 from sklearn_halving.samplers import GaussianProcessSampler, RandomSampler, Sampler, Space, Told
 from sklearn_halving.samplers._space import Choices, Opaque
@@ -33,8 +31,7 @@ N_TRIED = 100
 
 def resolve_sampler(sampler: object) -> Sampler:
     """Return a sampler that is given by name or as an object; None is the Gaussian process."""
-    if sampler is None:
-        return GaussianProcessSampler()
+    sampler = "gaussian_process" if sampler is None else sampler
     if isinstance(sampler, str) and sampler in SAMPLERS:
         return SAMPLERS[sampler]()
     if isinstance(sampler, Sampler) and not isinstance(sampler, type):
@@ -46,7 +43,7 @@ def resolve_sampler(sampler: object) -> Sampler:
     )
 
 
-def check_candidates(estimator: Estimator, candidates: Candidates | Sequence[Params]) -> None:
+def check_candidates(estimator: Estimator, candidates: Iterable[Params]) -> None:
     """Set each combination of parameter names once, to raise early for an invalid name."""
     seen = set()
     for params in candidates:
@@ -60,7 +57,7 @@ def check_candidates(estimator: Estimator, candidates: Candidates | Sequence[Par
         estimator_with(estimator, params, "Invalid parameter {name!r} for estimator {estimator}.")
 
 
-class LazyCandidates:
+class LazyCandidates(ABC):
     """Candidates that are created in groups, when the first one of a group is requested.
 
     The groups are created in a fixed order, so that candidates depend only on the seed and on the
@@ -70,94 +67,118 @@ class LazyCandidates:
     ----------
     n_most : int
         Maximum number of candidates.
-    more : callable
-        Returns the candidates of the next group.
     known : sequence of dict, default=()
         The candidates that exist already.
-
-    Attributes
-    ----------
-    digests : list[str]
-        For each candidate that exists, the digest that equal candidates share.
     """
 
-    def __init__(
-        self, n_most: int, more: Callable[[], Sequence[Params]], known: Sequence[Params] = ()
-    ) -> None:
-        self._n_most, self._more = n_most, more
-        self._known: list[Params] = []
-        self.digests: list[str] = []
+    def __init__(self, n_most: int, known: Sequence[Params] = ()) -> None:
+        self._n_most = n_most
+        self._made: list[Candidate] = []
         self._add(known)
 
-    def _add(self, made: Sequence[Params]) -> None:
-        self._known += made
-        self.digests += map(params_digest, made)
+    @abstractmethod
+    def _more(self) -> Sequence[Params]:
+        """Return the candidates of the next group."""
+
+    def _add(self, made: Iterable[Params]) -> None:
+        for params in made:
+            self._made.append(Candidate.of(len(self._made), params))
 
     def ensure(self, arm: int) -> None:
         """Create the candidates up to the group of an arm, unless they exist already."""
-        while arm >= len(self._known):
+        while arm >= len(self._made):
             self._add(self._more())
 
     def __len__(self) -> int:
         return self._n_most
 
-    def __getitem__(self, arm: int) -> Params:
-        return self._known[arm]
+    def __getitem__(self, arm: int) -> Candidate:
+        return self._made[arm]
 
-    def __iter__(self) -> Iterator[Params]:
+    def __iter__(self) -> Iterator[Candidate]:
         """Yield the candidates that exist."""
-        return iter(self._known)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return the candidates that exist, without what creates them."""
-        return {**vars(self), "_more": None}
+        return iter(self._made)
 
 
-@dataclass
-class CandidateSource:
-    """Creates the candidates of a growing policy by a sampler, after the initial ones.
+class DrawnCandidates(LazyCandidates):
+    """Candidates that are drawn before the first fit, or for each loop of brackets.
 
     Parameters
     ----------
-    sampler : Sampler
-        Creates the candidates.
-    told : Told
-        The candidates so far and their scores.
-    seed : list[int]
-        Seed of the sampler. It is combined with the number of the group.
-    initial : Sequence[Params]
-        The first candidates.
-    n_groups : int
-        Number of groups so far.
+    draw : callable
+        Returns the candidates of a loop.
     """
 
-    sampler: Sampler
-    told: Told
-    seed: list[int]
-    initial: Sequence[Params]
-    game: Any = None  # from the start of the search on
-    n_groups: int = 0
+    def __init__(
+        self, n_most: int, draw: Callable[[], Sequence[Params]], known: Sequence[Params]
+    ) -> None:
+        super().__init__(n_most, known)
+        self._draw = draw
+        self.ensure(0)
+
+    def _more(self) -> Sequence[Params]:
+        return self._draw()
+
+
+class PointCandidates(LazyCandidates):
+    """The candidates at the points that a policy creates itself, one by one."""
+
+    def __init__(self, game: Any, n_most: int, space: SearchSpace) -> None:
+        super().__init__(n_most)
+        self._game, self._space = game, Space.of(space.distributions)
+
+    def examples(self) -> list[Params]:
+        """Return random candidates."""
+        return _random_examples(self._space)
+
+    def _more(self) -> Sequence[Params]:
+        return [self._space.params_at(self._game.points[len(self._made)])]
+
+
+class SampledCandidates(LazyCandidates):
+    """The candidates that a sampler creates for a growing policy, after the initial ones.
+
+    Parameters
+    ----------
+    game : object
+        The game, which tells how many candidates it wants, and their scores.
+    space : SearchSpace
+        The space, with the first candidates.
+    sampler : Sampler or None
+        Creates the candidates; None draws them at random.
+    seed : list[int]
+        Seed of the sampler. It is combined with the number of the group.
+    """
+
+    def __init__(
+        self, game: Any, n_most: int, space: SearchSpace, sampler: Sampler | None, seed: list[int]
+    ) -> None:
+        super().__init__(n_most)
+        space.check_initial(n_most)
+        self._game, self._space = game, Space.of(space.distributions)
+        self._initial = list(space.initial)
+        self._told, self._sampler = Told(self._space), sampler or RandomSampler()
+        self._seed, self._n_groups = seed, 0
 
     def examples(self) -> list[Params]:
         """Return the initial candidates, random ones, and a proposal without scores."""
-        trial, space = np.random.default_rng(0), self.told.space
-        drawn = [space.draw(trial) for _ in range(N_TRIED)]
-        return [*self.initial, *drawn, *self._proposed(Told(space), 1, trial)]
+        proposed = self._proposed(Told(self._space), 1, np.random.default_rng(0))
+        return [*self._initial, *_random_examples(self._space), *proposed]
 
-    def more(self) -> Sequence[Params]:
-        """Return the candidates of the next group."""
-        arms = self.game.arms_wanted()[self.n_groups]
-        for level_scores in self.game.scores():
-            for arm, mean in zip(level_scores.arms, level_scores.means, strict=True):
-                self.told.tell(int(arm), level_scores.level, float(mean))
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.n_groups,)))
-        first = list(self.initial[arms.start : arms.stop])
+    def _more(self) -> Sequence[Params]:
+        arms = self._game.arms_wanted()[self._n_groups]
+        for at_level in self._game.scores():
+            for arm, mean in zip(at_level.arms, at_level.means, strict=True):
+                self._told.tell(int(arm), at_level.level, float(mean))
+        seed = np.random.SeedSequence(self._seed, spawn_key=(self._n_groups,))
+        rng = np.random.default_rng(seed)
+        self._n_groups += 1
+        first = self._initial[arms.start : arms.stop]
         for params in first:
-            self.told.add(params)
-        made = self._proposed(self.told, len(arms) - len(first), rng)
+            self._told.add(params)
+        made = self._proposed(self._told, len(arms) - len(first), rng)
         for params in made:
-            self.told.add(params)
-        self.n_groups += 1
+            self._told.add(params)
         return [*first, *made]
 
     def start_with(
@@ -172,12 +193,12 @@ class CandidateSource:
         pulls : list of pairs of Pull and FitKey
             What is known of them.
         """
-        space, fits = self.told.space, known.by_candidate(problem)
+        space, fits = self._space, known.by_candidate(problem)
         values: dict[str, dict[str, object]] = {}
         for each in space.dimensions:
             if isinstance(each, Choices):
                 values.setdefault(each.name, {}).update(each.by_digest)
-        first = {candidate_digest(params): params for params in self.initial}
+        first = {candidate_digest(params): params for params in self._initial}
         is_whole = problem.n_arms == problem.n_available
         n_most = problem.n_arms if is_whole else max(len(first), problem.n_arms // 2)
         means = {
@@ -193,7 +214,7 @@ class CandidateSource:
             is_inside = params is not None and space.point_of(params) is not None
             if params is not None and is_inside and candidate_digest(params) == digest:
                 first.setdefault(digest, params)
-        self.initial = [*first.values()]
+        self._initial = [*first.values()]
         return [
             (Pull(arm, *place), key)
             for arm, digest in enumerate(first)
@@ -203,48 +224,17 @@ class CandidateSource:
     def _proposed(self, told: Told, n: int, rng: np.random.Generator) -> list[Params]:
         if n == 0:
             return []
-        proposed: Any = self.sampler.propose(told, n, rng)
+        proposed: Any = self._sampler.propose(told, n, rng)
         made = list(proposed) if isinstance(proposed, Iterable) else []
         names = [name for params in made for name in (params if isinstance(params, dict) else [0])]
         if len(made) != n or not all(isinstance(name, str) for name in names):
             raise ValueError(
-                f"sampler={self.sampler!r} must propose {n} dicts of parameters, one for each "
+                f"sampler={self._sampler!r} must propose {n} dicts of parameters, one for each "
                 f"candidate; got {proposed!r}."
             )
         return made
 
 
-@dataclass
-class PointSource:
-    """Returns the candidates at the points that a policy creates itself, one by one."""
-
-    space: Space
-    game: Any = None  # from the start of the search on
-    n_points: int = 0
-
-    def examples(self) -> list[Params]:
-        """Return random candidates."""
-        trial = np.random.default_rng(0)
-        return [self.space.draw(trial) for _ in range(N_TRIED)]
-
-    def more(self) -> Sequence[Params]:
-        """Return the next candidate."""
-        point = self.game.points[self.n_points]
-        self.n_points += 1
-        return [self.space.params_at(point)]
-
-
-Source = CandidateSource | PointSource
-
-
-def make_source(
-    policy: Policy, space: SearchSpace, sampler: Sampler | None, rng: np.random.RandomState
-) -> Source | None:
-    """Return what creates candidates during a search; None if they are drawn before."""
-    if isinstance(policy, ChoosesPoints):
-        return PointSource(Space.of(space.distributions))
-    if isinstance(policy, GrowsArms):
-        seed = rng.randint(2**31 - 1, size=4).tolist()
-        told = Told(Space.of(space.distributions))
-        return CandidateSource(sampler or RandomSampler(), told, seed, space.initial)
-    return None
+def _random_examples(space: Space) -> list[Params]:
+    trial = np.random.default_rng(0)
+    return [space.draw(trial) for _ in range(N_TRIED)]

@@ -28,7 +28,7 @@ from sklearn_halving._typing import Estimator
 from sklearn_halving._unstable_imports import BaseSearchCV
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._store import FitStore, SearchRecord
-from sklearn_halving.search._parameters import Inputs, Seeds
+from sklearn_halving.search._parameters import Inputs
 
 CONFIGURATION = (
     "transform_output",
@@ -87,7 +87,7 @@ def begin_search(search: BaseSearchCV, store: FitStore, inputs: Inputs) -> Input
             f"cv={cv!r} shuffles the rows anew, so no earlier fit can be used. Give it a "
             "random_state."
         )
-    return replace(inputs, seeds=Seeds.of(int(seed)))
+    return replace(inputs, random_state=int(seed))
 
 
 def _warn_of_versions(before: dict[str, str], now: dict[str, str]) -> None:

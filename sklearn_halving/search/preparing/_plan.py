@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from sklearn_halving._typing import Candidates, Estimator, Params
+from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import GridHalving
 from sklearn_halving.policies._plan import Bracket, Plan, Round
@@ -21,7 +21,13 @@ from sklearn_halving.resources import Iterations, Resource, WholeFit
 from sklearn_halving.resources._resource import ContinuedResource, check_rescaled_names
 from sklearn_halving.samplers import Sampler
 from sklearn_halving.search._parameters import Inputs
-from sklearn_halving.search.preparing._candidates import LazyCandidates, Source, check_candidates
+from sklearn_halving.search.preparing._candidates import (
+    DrawnCandidates,
+    LazyCandidates,
+    PointCandidates,
+    SampledCandidates,
+    check_candidates,
+)
 from sklearn_halving.search.preparing._numbers import Levels, choose_levels
 from sklearn_halving.search.preparing._space import SearchSpace, check_number
 from sklearn_halving.search.preparing._splits import SearchSplits, search_splits
@@ -121,27 +127,53 @@ def make_plan(policy: Policy, setup: Setup) -> SearchPlan:
     )
 
 
-def make_candidates(
-    estimator: Estimator,
-    setup: Setup,
-    plan: SearchPlan,
-    source: Source | None,
-) -> LazyCandidates:
-    """Return the candidates of a search; raise if the estimator lacks one of their parameters."""
-    n_arms = plan.problem.n_arms
-    if source is not None:
-        setup.space.check_initial(n_arms)
-        check_candidates(estimator, source.examples())
-        return LazyCandidates(n_arms, source.more)
-    sizes = [bracket.n_arms for bracket in plan.first_loop]
-    draw = partial(setup.space.draw, sizes, setup.inputs.seeds.rng)
-    candidates = LazyCandidates(n_arms, draw, setup.drawn)
-    candidates.ensure(0)
-    check_candidates(estimator, candidates)
-    return candidates
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known before the first pull.
+
+    Parameters
+    ----------
+    setup : Setup
+        What is known apart from the policy.
+    policy, plan, game
+        The policy, its plan, and its game, which has begun.
+    candidates : LazyCandidates
+        The candidates, some of which may be created during the search.
+    """
+
+    setup: Setup
+    policy: Policy
+    plan: SearchPlan
+    game: Any
+    candidates: LazyCandidates
 
 
-def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> None:
+def prepare(estimator: Estimator, setup: Setup, policy: Policy) -> Prepared:
+    """Start a policy, and return it with its candidates; raise if one does not suit the other."""
+    plan, space, seeds = make_plan(policy, setup), setup.space, setup.inputs.seeds
+    problem, n_arms = plan.problem, plan.problem.n_arms
+    candidates: LazyCandidates
+    if plan.makes_candidates:
+        game = policy.start(problem, seeds.policy)
+        if isinstance(policy, ChoosesPoints):
+            candidates = PointCandidates(game, n_arms, space)
+        else:
+            seed = seeds.rng.randint(2**31 - 1, size=4).tolist()
+            candidates = SampledCandidates(game, n_arms, space, setup.sampler, seed)
+        check_candidates(estimator, candidates.examples())
+    else:
+        draw = partial(space.draw, [bracket.n_arms for bracket in plan.first_loop], seeds.rng)
+        candidates = DrawnCandidates(n_arms, draw, setup.drawn)
+        check_candidates(estimator, (candidate.params for candidate in candidates))
+        if plan.breaks_ties:
+            ties = tuple(int(candidate.digest[:12], 16) for candidate in candidates)
+            problem = replace(problem, tie_break=ties)
+        game = policy.start(problem, seeds.policy)
+    check_rungs(estimator, setup, candidates)
+    return Prepared(setup, policy, plan, game, candidates)
+
+
+def check_rungs(estimator: Estimator, setup: Setup, candidates: LazyCandidates) -> None:
     """Raise before any fit if a parameter that depends on the resource cannot be rescaled.
 
     Every candidate is rescaled to the smallest level once. A warning says if the models of a
@@ -150,8 +182,8 @@ def check_rungs(estimator: Estimator, setup: Setup, candidates: Candidates) -> N
     resource, levels = setup.resource, setup.levels
     if resource.rescale:
         check_rescaled_names(resource.rescale, estimator, setup.space.names)
-        for params in candidates:
-            unfitted = clone(estimator).set_params(**clone(params, safe=False))
+        for candidate in candidates:
+            unfitted = clone(estimator).set_params(**clone(candidate.params, safe=False))
             resource.rescaled(unfitted, levels.smallest, levels.largest)
     has_rungs = levels.smallest < levels.largest and isinstance(resource, ContinuedResource)
     if not has_rungs or resource.can_continue(estimator):

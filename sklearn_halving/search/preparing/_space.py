@@ -26,13 +26,12 @@ from sklearn_halving.samplers._space import (
     MAX_CHOICES,
     Continuous,
     Uniform,
+    different,
     dimension_of,
     is_finite_number,
 )
 from sklearn_halving.search._parameters import Inputs, SharedParameters
 
-MAX_REDRAWS = 1000
-"""If this many draws in a row give no new candidate, the space counts as exhausted."""
 MAX_LISTED = 10**6
 """Maximum number of candidates of a grid that can be tried whole."""
 
@@ -152,24 +151,14 @@ class SearchSpace:
     def _draw_from_distributions(self, n: int, rng: np.random.RandomState) -> list[Params]:
         """Draw n candidates. Duplicates are drawn again as long as this gives new candidates."""
         known = {params_digest(params) for params in self.initial}
-        draws = iter(ParameterSampler(self.distributions, sys.maxsize, random_state=rng))
-        drawn: list[Params] = []
-        n_in_vain = 0
-        while len(drawn) < n and n_in_vain < MAX_REDRAWS:
-            params = next(draws)
-            digest = params_digest(params)
-            n_in_vain += 1
-            if digest not in known:
-                known.add(digest)
-                drawn.append(params)
-                n_in_vain = 0
-        different = drawn or self.initial
+        draws = ParameterSampler(self.distributions, sys.maxsize, random_state=rng)
+        drawn = list(islice(different(draws, params_digest, known), n))
         if len(drawn) < n:
             warn_user(
                 f"The distributions have only {len(drawn)} different candidates, but {n} are "
                 "needed. Some are therefore tried several times."
             )
-        return list(islice(cycle(different), n))
+        return list(islice(cycle(drawn or self.initial), n))
 
 
 def _check_lists(param_distributions: object) -> None:
@@ -278,7 +267,7 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         values = space_for(estimator, inputs.X, inputs.y)
         values = {name: v for name, v in values.items() if name not in resource.params_at(1)}
     space = SearchSpace(values)
-    different: dict[str, Params] = {}
+    first: dict[str, Params] = {}
     if not isinstance(given, list | tuple | None):
         raise InvalidParameterError(
             "initial_candidates must be a list of dicts with parameter names and values, such as "
@@ -296,9 +285,9 @@ def search_space(parameters: SharedParameters, resource: Resource, inputs: Input
         must = "initial_candidates must have parameters of {estimator.__class__.__name__}; got "
         message = f"{must}{{name!r}} at position {place}."
         complete = _completed(own, estimator_with(parameters.estimator, own, message), space)
-        different.setdefault(params_digest(complete), complete)
-    if different:
-        space = space.starting_with(different.values())
+        first.setdefault(params_digest(complete), complete)
+    if first:
+        space = space.starting_with(first.values())
     resource.check(parameters.estimator, space.names)
     _check_aliases(parameters.estimator, space)
     _check_whole_numbers(parameters.estimator, space)

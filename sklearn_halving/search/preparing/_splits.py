@@ -27,7 +27,7 @@ from sklearn_halving.resources._boosters import BOOSTING_NAMES
 from sklearn_halving.resources._training_size import class_codes
 from sklearn_halving.search._parameters import Inputs, SharedParameters
 from sklearn_halving.splits import split_stream
-from sklearn_halving.splits._stream import check_groups, listed_splits
+from sklearn_halving.splits._stream import listed_splits
 
 MIN_PER_CLASS = 6
 """Minimum number of rows of each class and label in a training subset. Five-fold cross-validation
@@ -171,7 +171,6 @@ def search_splits(
         pairs = [stream.split(number) for number in range(stream.n_repetitions or N_LOOKED_AT)]
     else:
         splitter = check_cv(search.cv, inputs.y, classifier=data.classifies)
-        check_groups(splitter, inputs.split_params)
         pairs = listed_splits(splitter, inputs.X, inputs.y, inputs.split_params)
     n_train, n_test = _smallest(pairs)
     orders = data.subset_orders(pairs, inputs.seeds.root) if resource.subsamples_rows else None

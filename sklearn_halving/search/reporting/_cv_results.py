@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import clone
 
@@ -89,12 +90,10 @@ def _rows_of_candidates(run: Run, alive: BoolArray) -> ResultRows:
     """Return one row for each candidate, with the pulls at the largest level it reached."""
     plan, last_stage = run.plan, _last_stages(run, alive)
     n_arms, ranks_by = plan.problem.n_arms, plan.ranks_by
-    level, n_pulls = np.zeros((2, n_arms), dtype=np.int64)
-    for outcome in run.outcomes:
-        arm = outcome.pull.arm
-        level[arm] = max(level[arm], outcome.pull.level)
-        n_pulls[arm] += 1
-    level = np.maximum(level, min(stage.level for stage in plan.brackets[0].rounds))
+    arms, levels, _ = np.array([outcome.pull for outcome in run.outcomes]).T
+    n_pulls = np.bincount(arms, minlength=n_arms)
+    level = np.full(n_arms, min(stage.level for stage in plan.brackets[0].rounds))
+    np.maximum.at(level, arms, levels)
     places = {"n_fits": n_pulls}
     if last_stage is not None:
         places["stage"] = last_stage
@@ -151,7 +150,7 @@ def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[Result
         results[f"mean_{name}_time"] = pulled_means(pulls.table(seconds), pulls.is_pulled)
         results[f"std_{name}_time"] = _deviations(pulls.table(seconds), pulls.is_pulled)
     params = [
-        task.candidates[arm] | task.resource.params_at(level)
+        task.candidates[arm].params | task.resource.params_at(level)
         for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True)
     ]
     results.update(param_columns(params))
@@ -163,7 +162,7 @@ def make_table(run: Run, alive: BoolArray, *, is_finished: bool) -> tuple[Result
             in_order = np.take(table, np.argsort(numbers), axis=1)
             for number, scores in zip(sorted(numbers), in_order.T, strict=True):
                 results[f"split{number}_{key}"] = scores
-            is_compared = pulls.is_pulled & _works(table, rows.level)
+            is_compared = pulls.is_pulled & telling_splits(table, rows.level)
             mean = pulled_means(table, is_compared)
             # If rungs were not finished, most candidates lack splits.
             if not (has_rungs and is_finished):
@@ -184,13 +183,9 @@ def _have_failed(run: Run, rows: ResultRows) -> BoolArray:
     return np.isin(rows.arm, [pull.arm for pull in failed if pull[1:] in run.telling])
 
 
-def _works(table: FloatArray, level: IntArray) -> BoolArray:
+def telling_splits(table: FloatArray, level: IntArray) -> BoolArray:
     """Return on which splits at least one candidate at the same level has a score."""
-    works = np.zeros(table.shape, dtype=bool)
-    for one in np.unique(level):
-        rows = level == one
-        works[rows] = ~np.isnan(table[rows]).all(axis=0)
-    return works
+    return pd.DataFrame(~np.isnan(table)).groupby(level).transform("any").to_numpy()
 
 
 @dataclass(frozen=True)
@@ -240,7 +235,8 @@ def _rescaled_columns(task: EvaluationTask, rows: ResultRows) -> CvResults:
         return {}
     values = []
     for arm, level in zip(rows.arm.tolist(), rows.level.tolist(), strict=True):
-        as_drawn = clone(task.estimator).set_params(**clone(task.candidates[arm], safe=False))
+        params = clone(task.candidates[arm].params, safe=False)
+        as_drawn = clone(task.estimator).set_params(**params)
         values.append(task.resource.rescaled(as_drawn, level, task.max_level))
     columns = param_columns(values)
     return {f"rescaled_{key.removeprefix('param_')}": column for key, column in columns}

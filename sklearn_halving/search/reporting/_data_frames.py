@@ -39,11 +39,11 @@ def _row(fits: Fits, outcome: Outcome) -> dict[str, object]:
         row["stage"] = fits.stages[outcome.pull]
     if not isinstance(resource, WholeFit):
         row["n_resources"] = resource.to_amount(level)
-    error = outcome.error or outcome.score_error
+    error = outcome.problem
     row |= {
         "split": fits.numbers[repetition],
         "started": outcome.started,
-        "ended": outcome.started + outcome.fit_seconds + outcome.score_seconds,
+        "ended": outcome.started + outcome.seconds,
         "fit_time": outcome.fit_seconds,
         "score_time": outcome.score_seconds,
         "continued_from": resource.to_amount(outcome.previous_level),
@@ -73,13 +73,12 @@ def make_leaderboard(results: Results, best_row: int | None) -> pd.DataFrame:
     chosen = np.arange(len(candidate)) == (-1 if best_row is None else best_row)
     score = columns[f"mean_test_{metric}"]
     keys = (candidate, columns[f"rank_test_{metric}"], -amount, np.isnan(score), ~chosen)
-    pulls = [(o.pull.arm, o.fit_seconds + o.score_seconds) for o in fits.outcomes]
+    pulls = [(o.pull.arm, o.seconds) for o in fits.outcomes]
     times = pd.DataFrame(pulls, columns=["candidate", "seconds"]).groupby("candidate")["seconds"]
     seconds, n_fits = times.sum(), times.size()
     order = [row for row in np.lexsort(keys) if candidate[row] in n_fits.index]
-    rows = [
-        order[place] for place in first_of_each(results.digests[candidate[row]] for row in order)
-    ]
+    digests = [results.digests[candidate[row]] for row in order]
+    rows = [order[place] for place in first_of_each(digests)]
     arms, n_scores = candidate[rows], numbers_of_scores(columns, f"test_{metric}")
     table = pd.DataFrame(
         {

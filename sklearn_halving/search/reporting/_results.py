@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_halving._content_hash import params_digest
 from sklearn_halving._typing import CvResults, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import End, Outcome
@@ -18,7 +19,8 @@ from sklearn_halving.policies.noise._noise_estimates import probability_of_choic
 from sklearn_halving.resources import Resource
 from sklearn_halving.search._run_state import Run
 from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._plan import Prepared, SearchPlan
+from sklearn_halving.search.preparing._space import own_candidate
 from sklearn_halving.search.reporting._cv_results import ResultRows, make_table, ranks
 from sklearn_halving.splits._stream import split_scores
 
@@ -131,8 +133,8 @@ class Results:
         The time budget, including the refit; infinite without one.
     overlap : float
         Size of a test set divided by the size of a training set.
-    n_workers : int
-        Number of workers.
+    seconds_in_no_fit : float
+        Time of a worker in which there was no fit: for proposals, or until it had started.
     cv_results : CvResults
         The attribute ``cv_results_``.
     rows : ResultRows
@@ -151,21 +153,11 @@ class Results:
     seconds: float
     limit: float
     overlap: float
-    n_workers: int
+    seconds_in_no_fit: float
     cv_results: CvResults
     rows: ResultRows
     is_in_play: BoolArray
     verdict: Verdict
-
-    @property
-    def seconds_in_no_fit(self) -> float:
-        """Time of a worker in which there was no fit: for proposals, or until it had started.
-
-        Fits that were abandoned do not count.
-        """
-        made = self.fits.outcomes[self.fits.n_known :]
-        seconds = sum(outcome.fit_seconds + outcome.score_seconds for outcome in made)
-        return self.seconds - seconds / self.n_workers
 
     def chosen_row(self) -> int:
         """Return the row of the winner, or the first of the largest level if all are NaN."""
@@ -182,22 +174,25 @@ class Results:
 
 def make_results(run: Run, fits: Fits, end: End) -> Results:
     """Return the results of a run. Its policy is asked for what it has learned."""
-    seconds = time.monotonic() - run.began
+    seconds = time.monotonic() - run.prices.began
+    seconds_in_fits = sum(outcome.seconds for outcome in fits.outcomes[fits.n_known :])
     alive = alive_arms(run.game, run.plan.problem.n_arms)
     rows, table = make_table(run, alive, is_finished=end.reason == "policy")
     fitted = {pull.arm for pull in run.log.outcomes}
+    own = params_digest(own_candidate(run.task.estimator, run.setup.space))
+    same = [c.number for c in run.candidates if c.digest == own and c.number in fitted]
     return Results(
         fits,
         end,
         run.setup.space.distributions,
-        digests=run.candidates.digests,
+        digests=[candidate.digest for candidate in run.candidates],
         n_grid_fits=grid_fits(run),
         metric=run.metric,
-        own=next((arm for arm in sorted(fitted) if run.candidates.digests[arm] == run.own), None),
+        own=min(same, default=None),
         seconds=seconds,
-        limit=run.deadline - run.began,
+        limit=run.prices.deadline - run.prices.began,
         overlap=run.overlap,
-        n_workers=run.n_workers,
+        seconds_in_no_fit=seconds - seconds_in_fits / run.n_workers,
         cv_results=table,
         rows=rows,
         is_in_play=alive,
@@ -205,12 +200,12 @@ def make_results(run: Run, fits: Fits, end: End) -> Results:
     )
 
 
-def grid_fits(run: Run) -> int | None:
+def grid_fits(known: Prepared) -> int | None:
     """Return the number of fits of GridSearchCV, if the candidates are all of its grid."""
-    space, n_splits = run.setup.space, run.setup.splits.n_repetitions
+    space, n_splits = known.setup.space, known.setup.splits.n_repetitions
     if not space.is_grid or n_splits is None:
         return None
-    is_whole = len(run.candidates.digests) >= space.at_most()  # repeated after all were made
+    is_whole = sum(1 for _ in known.candidates) >= space.at_most()  # repeated after all were made
     return space.n_of_grid * n_splits if is_whole else None
 
 
@@ -237,8 +232,8 @@ def decide(run: Run, results: CvResults, rows: ResultRows, alive: BoolArray, end
     order = np.argsort(results[rank], kind="stable").tolist()
     first = order[0]
     if best == NO_ARM:  # a round that was cut short has a candidate to refit in time
-        can_win = (run.can_refit(int(rows.arm[row])) and np.isfinite(score[row]) for row in order)
-        first = next((row for row, can in zip(order, can_win, strict=True) if can), first)
+        scored = (row for row in order if np.isfinite(score[row]))
+        first = next((row for row in scored if run.prices.can_refit(int(rows.arm[row]))), first)
     if end.reason != "policy" and np.isfinite(score[first]):
         # After an early stop, a candidate with all its fits of a rung at the largest level wins.
         is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()
@@ -285,7 +280,7 @@ def _probability(
     if run.plan.has_rungs:
         # Equal candidates count once, or they would share the probability; the winner stays.
         index = finalists[np.argsort(rows.arm[finalists] != run.best_arm, kind="stable")]
-        index = index[first_of_each(run.candidates.digests[arm] for arm in rows.arm[index])]
+        index = index[first_of_each([run.candidates[arm].digest for arm in rows.arm[index]])]
         index = index[:0] if len(index) == 1 else index  # alone, it is not certain
     elif run.plan.makes_candidates:
         n_scores = (~np.isnan(scores)).sum(axis=1)
@@ -298,12 +293,9 @@ def _probability(
     return np.where(is_known, probability_of_choice(full, scores, run.overlap), np.nan)
 
 
-def first_of_each(digests: Iterable[str]) -> list[int]:
+def first_of_each(digests: Sequence[str]) -> IntArray:
     """Return the index of the first of all equal candidates, for each different one."""
-    first: dict[str, int] = {}
-    for index, digest in enumerate(digests):
-        first.setdefault(digest, index)
-    return list(first.values())
+    return np.sort(np.unique(digests, return_index=True)[1])
 
 
 def numbers_of_scores(results: CvResults, side: str) -> IntArray:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,8 @@ from sklearn_halving._formatting import (
     without_addresses,
 )
 from sklearn_halving._typing import Params
-from sklearn_halving.execution._types import Outcome
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
-from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting import _summary_data as data
 from sklearn_halving.search.reporting._cv_results import NEGLIGIBLE
 from sklearn_halving.search.reporting._results import Results
@@ -33,7 +31,8 @@ from sklearn_halving.splits import corrected_variance_of_mean
 from sklearn_halving.splits._stream import split_scores
 
 AT_END = 0.02
-"""A value in the first or last part of a distribution, of this size, is at an end of its range."""
+"""A value in the first or last part of a range, of this size, is at its end, as are the first and
+the last value of a list."""
 ENOUGH_TO_COMPARE = 3
 """Least number of common splits of the estimator as it is and the winner, if there are more."""
 CONTRADICTION, OPPOSITE, MOST_COMPARED = 2.5, -0.5, 10
@@ -62,15 +61,11 @@ navigator.clipboard.writeText(lines.join("\\n"));"""
 """Copies the table, so that it can be inserted into a spreadsheet."""
 
 
-def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
+def search_html(diagram: str, summary: data.Summary, leaderboard: pd.DataFrame) -> str:
     """Return scikit-learn's diagram, the summary, and the leaderboard, which unfolds.
 
     A click on the name of a column sorts by it. Nothing else needs the scripts, or other files.
     """
-    # The style sheet of nbconvert breaks lines and has no fixed width.
-    style = "color: inherit; background: none; line-height: 1.35; overflow-x: auto; "
-    style += "white-space: pre; font-family: monospace"
-    text = f'<pre class="sklearn-halving" style="{style}">{escape(summary)}</pre>'
     shown = leaderboard.head(N_SHOWN)
     shown = shown.assign(**parameter_columns(shown, np.inf)).drop(columns="params")
     table = shown.to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
@@ -79,7 +74,7 @@ def search_html(diagram: str, summary: str, leaderboard: pd.DataFrame) -> str:
     number = counted(len(leaderboard), "candidate")
     number = f"The best {N_SHOWN:,} of {number}" if len(shown) < len(leaderboard) else number
     return (
-        f"{diagram}{text}<details><summary>{number}</summary>"
+        f"{diagram}{summary._repr_html_()}<details><summary>{number}</summary>"
         f'<button type="button" onclick="{escape(COPY)}">Copy</button>'
         f'<div style="overflow-x: auto">{table}</div></details>'
     )
@@ -170,7 +165,7 @@ class Summarizer:
         """
         results, board = self.results, self.leaderboard
         outcomes, plan = results.fits.outcomes, results.fits.plan
-        scored = (o for o in outcomes if np.isfinite(self._score(o)))
+        scored = (o for o in outcomes if np.isfinite(o.score(self.results.metric)))
         full = sorted({o.pull.arm for o in scored if o.pull.level == results.fits.max_level})
         has_more = not results.end.text or results.end.reason == "time_budget"
         has_more &= len(full) < plan.problem.n_arms and (plan.makes_candidates or plan.is_endless)
@@ -198,7 +193,7 @@ class Summarizer:
             return data.Gained(results.metric)
         scores: dict[int, dict[tuple[int, int], float]] = {own: {}, chosen: {}}
         for outcome in results.fits.outcomes:
-            if np.isfinite(score := self._score(outcome)):
+            if np.isfinite(score := outcome.score(results.metric)):
                 scores.setdefault(outcome.pull.arm, {})[outcome.pull[1:]] = score
         about = data.Gained(results.metric, float(self.leaderboard[results.metric][0]))
         if not scores[own]:
@@ -245,14 +240,10 @@ class Summarizer:
                     worst = min(worst, float(correlation))
         return data.Splits(worst if worst < OPPOSITE else None)
 
-    def _score(self, outcome: Outcome) -> float:
-        scores = outcome.test_scores
-        return scores[self.results.metric] if isinstance(scores, dict) else scores
-
     def _failures(self) -> data.Failures:
         kinds = Counter(outcome.kind for outcome in self.results.fits.outcomes)
         n_failed = len(self.results.fits.outcomes) - kinds.pop("ok", 0)
-        errors = [outcome.error or outcome.score_error for outcome in self.results.fits.outcomes]
+        errors = [outcome.problem for outcome in self.results.fits.outcomes]
         texts = (without_addresses(raised(error)) for error in errors if error is not None)
         causes = dict.fromkeys(" ".join(text.split()) for text in texts)
         named = [re.sub(r"^[\w.]*\.(?=\w+:)", "", cause) for cause in causes]  # without its module
@@ -278,27 +269,15 @@ def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
     so are numbers outside of the range, such as those of the estimator as it is. Of a list of
     dicts, the first one that contains the parameters counts.
     """
-    own = (one for one in distributions if Space.of(one).point_of(params) is not None)
-    for name, values in next(own, {}).items():
-        value = params.get(name)
-        is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
-        if (ends := None if is_limit else _ends(values)) is None:
-            continue
-        first, low, high, last = ends
-        if first <= params[name] <= low:
-            yield f"smaller {name.rpartition('__')[2]}"
-        elif high <= params[name] <= last:
-            yield f"larger {name.rpartition('__')[2]}"
-
-
-def _ends(values: Any) -> tuple[float, ...] | None:
-    """Return the two ends of a range of numbers, each as an interval."""
-    if hasattr(values, "ppf"):
-        return tuple(map(float, values.ppf([0, AT_END, 1 - AT_END, 1])))
-    if hasattr(values, "rvs") or len(values) < 3:
-        return None
-    if isinstance(values, range):
-        values = values[:: len(values) - 1]
-    if not all(map(is_finite_number, values)):
-        return None
-    return min(values), min(values), max(values), max(values)
+    spaces = map(Space.of, distributions)
+    found = ((space, point) for space in spaces if (point := space.point_of(params)) is not None)
+    for space, point in islice(found, 1):
+        for dimension, x in zip(space.dimensions, point.tolist(), strict=True):
+            n_cells, value = dimension.n_cells, params[dimension.name]
+            is_range = dimension.is_ordered and (n_cells is None or n_cells > 2)
+            if not is_range or value == 0 or 0.95 < value <= 1:
+                continue
+            end = max(AT_END, 1 / (n_cells or np.inf))
+            if not end < x < 1 - end:
+                side = "smaller" if x <= end else "larger"
+                yield f"{side} {dimension.name.rpartition('__')[2]}"

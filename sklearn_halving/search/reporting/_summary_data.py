@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass, field, fields, is_dataclass
+from html import escape
 from math import isfinite, isnan
 from typing import Any, cast
 
@@ -30,6 +31,11 @@ N_LEADERS_BELOW = 3
 """Maximum number of candidates if parameters continue below, which takes a line for each."""
 OTHER = 0.1
 """Time in which there was no fit is shown if it is a larger part of all."""
+STYLE = (
+    "color: inherit; background: none; line-height: 1.35; overflow-x: auto; white-space: pre; "
+    "font-family: monospace"
+)
+"""Of the text in a notebook: the style sheet of nbconvert breaks lines and has no fixed width."""
 SLACK = 1.0
 """Overruns of the time budget below this number of seconds are not shown."""
 
@@ -236,11 +242,35 @@ class Summary:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """Return the text for notebooks, with its columns also where lines are long."""
+        return f'<pre class="sklearn-halving" style="{STYLE}">{escape(str(self))}</pre>'
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as dicts, lists, texts and numbers of Python.
 
-        Objects among the parameters are given by their text. ``json.dumps`` accepts the dict, and
-        ``pd.json_normalize`` makes one row of it.
+        ``json.dumps`` accepts the dict, and ``pd.json_normalize`` makes one row of it. Figures
+        that are not known are None.
+
+        Returns
+        -------
+        figures : dict
+            The texts ``search``, ``estimator`` and ``metric``, and for each line a dict:
+
+            - ``searched``: ``n_candidates``, ``n_fitted``, ``resource``, ``min_resources``,
+              ``max_resources``;
+            - ``spent``: ``n_fits``, ``n_full_fits``, ``n_known_fits``, ``of_grid_search`` (a
+              share), ``seconds``, ``refit_seconds``, ``seconds_over_budget``,
+              ``n_abandoned_fits``, ``seconds_in_no_fit``;
+            - ``gained``: ``metric``, ``score`` of the winner, and on the common splits ``yours``,
+              ``winner``, ``gain``, ``standard_error``, ``n_splits``; or ``dropped_at``;
+            - ``splits``: ``rank_correlation`` of two that contradict each other;
+            - ``ended``: ``stopped_by``, ``lacks_refit``, ``probability``, ``compared``;
+            - ``outlook``: ``text``, ``n_full_candidates``, ``found_after``, ``late_gain``;
+            - ``best``, a list of dicts: ``candidate``, ``score``, ``standard_error``, ``n_fits``,
+              ``n_resources`` if there is a resource, and ``params``, with objects as text;
+            - ``failures``: ``n_fits``, ``kinds``, ``errors``;
+            - ``advice``: ``values`` to try beyond the ends of ranges.
         """
         return cast("dict[str, Any]", _plain(self))
 

@@ -25,7 +25,7 @@ from sklearn_halving._unstable_imports import (
 from sklearn_halving.execution._evaluation import callback_metadata
 from sklearn_halving.policies._types import Pull
 from sklearn_halving.resources import Resource
-from sklearn_halving.search.preparing._plan import SearchPlan
+from sklearn_halving.search.preparing._plan import Prepared, SearchPlan
 
 
 @dataclass
@@ -43,6 +43,8 @@ class CallbackTree:
         ``X``, ``y`` and ``metadata`` for the hooks.
     is_watched : bool
         Whether any callback follows single pulls.
+    plan, resource
+        The plan and the resource of the search.
 
     Attributes
     ----------
@@ -55,29 +57,28 @@ class CallbackTree:
     root: CallbackContext | None
     data: Params
     is_watched: bool
-    _plan: SearchPlan = field(init=False)
-    _resource: Resource = field(init=False)
+    plan: SearchPlan
+    resource: Resource
     _open: dict[tuple[int, ...], CallbackContext] = field(default_factory=dict)
     _n_landed: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     @classmethod
-    def begin(
-        cls, search: Estimator, X: object, y: object, fit_params: Params, *, refits: bool
-    ) -> CallbackTree:
-        """Open the task of the whole fit."""
-        data = {"X": X, "y": y, "metadata": callback_metadata(fit_params)}
-        root = init_callbacks(search, max_subtasks=1 + refits)
+    def begin(cls, search: Any, known: Prepared) -> CallbackTree:
+        """Open the tasks of the whole fit, and of the search.
+
+        The parts of the search are rungs, or pulls if there are none.
+        """
+        plan, inputs = known.plan, known.setup.inputs
+        metadata = callback_metadata(inputs.fit_params)
+        data = {"X": inputs.X, "y": inputs.y, "metadata": metadata}
+        root = init_callbacks(search, max_subtasks=1 + (search.refit is not False))
+        is_watched = root is not None and has_callbacks(search)
+        tree = cls(search, root, data, is_watched, plan, known.setup.resource)
         if root is not None:
             root.call_on_fit_task_begin(estimator=search, **data)
-        return cls(search, root, data, root is not None and has_callbacks(search))
-
-    def begin_search(self, plan: SearchPlan, resource: Resource) -> None:
-        """Open the task of the search. Its parts are rungs, or pulls if there are none."""
-        self._plan, self._resource = plan, resource
-        if self.root is not None:
             n_rungs = sum(len(bracket.rounds) for bracket in plan.brackets)
-            n_parts = n_rungs if plan.has_rungs else plan.n_fits
-            self._begin((), self.root, "search", n_parts)
+            tree._begin((), root, "search", n_rungs if plan.has_rungs else plan.n_fits)
+        return tree
 
     def _begin(
         self, key: tuple[int, ...], parent: CallbackContext, name: str, n_parts: int | None
@@ -91,12 +92,12 @@ class CallbackTree:
 
         Its rung begins with the first of its pulls.
         """
-        plan, key = self._plan, tuple[int, ...]()
+        plan, key = self.plan, tuple[int, ...]()
         if plan.has_rungs:
             key = index, number = plan.position(pull)
         if key not in self._open:
             n_fits = plan.fits_of(plan.brackets[index].rounds[number])
-            name = f"rung n_resources={self._resource.to_amount(pull.level)}"
+            name = f"rung n_resources={self.resource.to_amount(pull.level)}"
             self._begin(key, self._open[()], name, n_fits)
         lone: CallbackContext = lone_branch(
             self._open[key].subcontext(task_name="candidate-split-evaluation")
@@ -110,7 +111,7 @@ class CallbackTree:
         """
         if not self.is_watched:
             return False
-        stops, plan = False, self._plan
+        stops, plan = False, self.plan
         if is_known:  # nobody has begun it
             context = self.context_of(pull)
             context.call_on_fit_task_begin(estimator=self.search)

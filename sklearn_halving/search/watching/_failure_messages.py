@@ -17,6 +17,8 @@ from sklearn_halving._typing import CvResults
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._types import EvaluationTask, Outcome
 from sklearn_halving.search._run_state import RESUME, Run
+from sklearn_halving.search.preparing._numbers import FITS_OF_GRID_SEARCH
+from sklearn_halving.search.reporting._results import Results
 
 FEW_FULL_FITS = 3
 """Warn if the budget cannot fit this many candidates in full."""
@@ -38,7 +40,7 @@ def report_failures(task: EvaluationTask, outcomes: Sequence[Outcome]) -> None:
     """Warn of failed fits and scorers in the words of GridSearchCV; raise if all fits failed."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed and len(failed) == len(outcomes):
-        causes = {raised(_error_of(outcome)).partition(":")[0] for outcome in failed}
+        causes = {raised(outcome.problem or "").partition(":")[0] for outcome in failed}
         raise (FitTypeError if causes == {"TypeError"} else ValueError)(
             f"\nAll the {len(failed)} fits failed.\nIt is very likely that your model is "
             "misconfigured.\nYou can try to debug the error by setting error_score='raise'.\n\n"
@@ -72,7 +74,7 @@ def report_broken_splits(run: Run) -> None:
             of_broken[outcome.pull.repetition].append(outcome)
     working = {o.pull.arm for o in run.outcomes if not np.isnan(run.reward(o))}
     broken = {
-        task.splits.number(repetition): _error_of(own[0])
+        task.splits.number(repetition): own[0].problem
         for repetition, own in of_broken.items()
         if len(arms := {outcome.pull.arm for outcome in own}) > 1 and arms & working
     }
@@ -111,7 +113,7 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
     """Return an entry for each kind of error, which is a type and a message."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in failed:
-        by_kind[raised(_error_of(outcome))].append(outcome)
+        by_kind[raised(outcome.problem or "")].append(outcome)
     entries = []
     for same in list(by_kind.values())[:MAX_ERRORS]:
         arm, level = same[0].pull.arm, max(outcome.pull.level for outcome in same)
@@ -120,15 +122,11 @@ def _details(task: EvaluationTask, failed: Sequence[Outcome]) -> str:
             where = f" with at most {task.resource.name}={task.resource.to_amount(level)}"
         entries.append(
             f"{'-' * 80}\n{len(same)} {what} failed{where} with the following error, the first "
-            f"of candidate {arm}, {object_text(task.candidates[arm])}:\n{_error_of(same[0])}"
+            f"of candidate {arm}, {object_text(task.candidates[arm].params)}:\n{same[0].problem}"
         )
     if len(by_kind) > MAX_ERRORS:
         entries.append(f"and {counted(len(by_kind) - MAX_ERRORS, 'other error')}\n")
     return "\n".join(entries)
-
-
-def _error_of(outcome: Outcome) -> str:
-    return outcome.error or outcome.score_error or ""
 
 
 def few_full_fits_message(
@@ -139,7 +137,7 @@ def few_full_fits_message(
     if n_full >= min(FEW_FULL_FITS, len(task.candidates)):
         return ""
     level = max(outcome.pull.level for outcome in outcomes)
-    same = [o.fit_seconds + o.score_seconds for o in outcomes if o.pull.level == level]
+    same = [o.seconds for o in outcomes if o.pull.level == level]
     seconds = float(np.mean(same)) * task.max_level / level
     # If fits are short, most of the time was lost, for example while the workers started.
     budget = max(seconds * ENOUGH_FULL_FITS / n_workers, 2 * limit)
@@ -148,6 +146,18 @@ def few_full_fits_message(
         f"compare. A full fit {'took' if n_full else 'takes about'} {seconds_text(seconds)}. "
         f"{ENOUGH_FULL_FITS} of them need a time_budget of {seconds_text(budget)}."
     )
+
+
+def report_few_finalists(results: Results, n_splits: int) -> None:
+    """Warn if a callable ``refit`` has no two candidates with enough splits to choose from."""
+    rows = results.verdict.finalists
+    n_scores = min(results.cv_results.get("n_fits", np.full(rows.max() + 1, n_splits))[rows])
+    is_compared = len(rows) > 1 and n_scores >= min(n_splits, FITS_OF_GRID_SEARCH)
+    if len(results.digests) > 1 and not is_compared:
+        warn_user(
+            f"refit could only choose from {counted(len(rows), 'candidate')}, on {n_scores} of "
+            f"{n_splits} splits. With a larger budget, more candidates are fitted on all splits."
+        )
 
 
 def report_lost_models(lost: Sequence[str]) -> None:
@@ -178,7 +188,7 @@ def no_refit_message(name: str, stopped_by: str, has_choice: bool, goes_on: bool
     """Return why a search with results has no model to predict with, and how to get one."""
     causes = {"interrupt": "Ctrl-C was pressed", "error": "an error occurred"}
     before = "the best candidate was refitted" if has_choice else "a candidate had a score"
-    why, way_out = "the refit failed, or refit was set after fit", ""
+    why, way_out = "the refit failed or was stopped, or refit was set after fit", ""
     if stopped_by in causes:
         why = f"{causes[stopped_by]} before {before}"
     if stopped_by in causes and goes_on:

@@ -82,8 +82,6 @@ class Progress(PullObserver):
         Number of lines that were due so far.
     _is_due : bool
         Whether a line is written when the policy knows the latest scores.
-    _latest : Pull
-        The pull that returned last.
     """
 
     run: Run
@@ -91,11 +89,10 @@ class Progress(PullObserver):
     verbose: int
     _n_lines: int = field(default=0, init=False)
     _is_due: bool = field(default=False, init=False)
-    _latest: Pull = field(init=False)
 
     @property
     def _at_most(self) -> str:
-        is_exact = self.run.plan.is_exact and self.run.deadline == inf
+        is_exact = self.run.plan.is_exact and self.run.prices.deadline == inf
         return "" if is_exact else "at most "
 
     def begin(self) -> None:
@@ -111,7 +108,6 @@ class Progress(PullObserver):
 
     def land(self, outcome: Outcome, *, is_known: bool) -> bool:
         """Process a completed pull; return whether a callback requests a stop."""
-        self._latest = outcome.pull
         if (n_due := self._n_lines_due()) > self._n_lines:
             self._n_lines, self._is_due = n_due, True
         self._is_due &= not is_known
@@ -131,9 +127,9 @@ class Progress(PullObserver):
         n_fits, n_planned = len(self.run.log.outcomes), self.run.plan.n_fits
         if n_planned is not None:
             return N_LINES * n_fits // max(1, n_planned)
-        if self.run.deadline < inf:
-            passed = time.monotonic() - self.run.began
-            return int(N_LINES * passed / max(self.run.deadline - self.run.began, 1e-9))
+        if self.run.prices.deadline < inf:
+            began, deadline = self.run.prices.began, self.run.prices.deadline
+            return int(N_LINES * (time.monotonic() - began) / max(deadline - began, 1e-9))
         return (n_fits // N_LINES).bit_length()
 
     def report(self) -> ProgressReport:
@@ -149,7 +145,7 @@ class Progress(PullObserver):
             best_score=float(np.mean(scores)) if scores else nan,
             best_resources=self.run.task.resource.to_amount(level) if level else nan,
             best_n_splits=len(scores),
-            seconds=time.monotonic() - self.run.began,
+            seconds=time.monotonic() - self.run.prices.began,
         )
 
     def _choice(self, outcomes: list[Outcome]) -> tuple[int, int, list[float]]:
@@ -179,7 +175,7 @@ class Progress(PullObserver):
         """Write a line with the present state."""
         report, place = self.report(), ""
         if self.run.plan.has_rungs:
-            index, rung = self.run.plan.position(self._latest)
+            index, rung = self.run.plan.position(next(reversed(self.run.log.outcomes)))
             place = f"bracket {self.run.plan.brackets[index].label}, rung {rung}: "
         fits = counted(report.n_fits, "fit")
         if report.n_planned is not None:
@@ -196,7 +192,7 @@ class Progress(PullObserver):
 
     def write_end(self, search: Any) -> None:
         """Write the last line, with the candidate that was chosen, after the refit."""
-        run, seconds = self.run, seconds_text(time.monotonic() - self.run.began)
+        run, seconds = self.run, seconds_text(time.monotonic() - self.run.prices.began)
         n_read = len(run.log.places)
         used = f" ({n_read:,} of them from earlier searches)" if n_read else ""
         line = f"Done: {counted(len(run.log.outcomes), 'fit')}{used} in {seconds}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_halving import HyperbandSearchCV, VarianceHalvingSearchCV
+from sklearn_halving import AdaptiveSearchCV, HyperbandSearchCV, VarianceHalvingSearchCV
 from tests.search.common import SEARCHES, Known, Noisy, data, numbered
 
 parametrize_searches = pytest.mark.parametrize("search_class", SEARCHES)
@@ -92,6 +94,19 @@ def test_no_row_without_a_score_wins(search_class):
     assert not np.isnan(search.refit.table["mean_test_score"]).any()
     assert search.best_params_ == {"value": 0.3}
     assert_maps_back(search)
+
+
+@pytest.mark.parametrize("n_fits", [3, 8, 20])
+def test_too_few_finalists_are_not_offered_without_a_word(n_fits):
+    search = AdaptiveSearchCV(TREE, DEPTHS, n_fits=n_fits, refit=Watched(), random_state=0)
+    with warnings.catch_warnings(record=True, action="always") as found:
+        search.fit(*load_wine(return_X_y=True))
+    n_scores = search.refit.table["n_fits"]
+    is_enough = bool(len(n_scores) > 1 and n_scores.min() == 5)
+    assert is_enough == (n_fits == 20)
+    offered = f"{len(n_scores)} candidate{'s' * (len(n_scores) > 1)}, on {n_scores.min()} of 5"
+    texts = [] if is_enough else [f"refit could only choose from {offered} splits. With"]
+    assert [str(one.message)[: len(texts[0])] for one in found] == texts
 
 
 def test_candidates_with_few_fits_do_not_win_by_luck():

@@ -338,6 +338,7 @@ def test_html_has_the_diagram_of_scikit_learn_and_the_summary_below_it(search_cl
     assert search_class.__name__ in diagram
     assert "FunctionTransformer" in diagram
     assert unescape(panel.partition(">")[2]).startswith(f"{search.summary()}</pre>")
+    assert search.summary()._repr_html_() in search._repr_html_()
     n_candidates = len(search.leaderboard())
     assert f"<summary>{n_candidates} candidates</summary>" in panel
     assert panel.count("<tr") == 1 + n_candidates
@@ -466,6 +467,18 @@ def test_the_figures_are_data_and_say_what_the_search_says(search_class, case):
     row = pd.json_normalize(summary.to_dict())
     assert len(row) == 1
     assert row["spent.n_fits"][0] == search.n_fits_
+
+
+def test_all_figures_are_documented():
+    search = small(AdaptiveSearchCV, Known(), SPACE, resource="n_samples").fit(*data())
+    summary = search.summary()
+    figures, text = summary.to_dict(), summary.to_dict.__doc__.partition("Returns")[2]
+    words = [re.findall(r"``(\w+)``", entry) for entry in text.split("\n            - ")]
+    expected = [[name for name, value in figures.items() if isinstance(value, str)]]
+    for name, line in figures.items():
+        if name not in expected[0]:
+            expected.append([name, *(line[0] if isinstance(line, list) else line)])
+    assert sorted(map(sorted, words)) == sorted(map(sorted, expected))
 
 
 def test_the_gain_in_figures_and_in_text():

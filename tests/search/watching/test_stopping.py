@@ -217,6 +217,26 @@ def test_handlers_of_the_user_wait_until_the_results_are_made():
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
 
 
+class Ended(Steady):
+    """The refit, on all rows, gets the signal that ends a process."""
+
+    def fit(self, X, y=None):
+        if len(X) == len(globals()["X"]):
+            signal.raise_signal(signal.SIGTERM)
+        return super().fit(X, y)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has other signals")
+def test_a_refit_that_is_ended_leaves_the_results_and_says_that_there_is_no_model():
+    search = HyperbandSearchCV(Ended(), {"value": [0.1, 0.2, 0.3]}, cv=3, random_state=0)
+    with handled(signal.SIGTERM, SystemExit(3)), pytest.raises(SystemExit):
+        search.fit(X, Y)
+    assert search.best_params_ == {"value": 0.3}
+    assert "nothing was refitted" in str(search.summary())
+    with pytest.raises(NotFittedError, match=r"no best_estimator_ .* was stopped"):
+        search.predict(X)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_worker_that_is_forked_while_the_results_are_made_can_be_ended():
