@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import islice
-from math import inf
+from math import inf, prod
 from statistics import median
 from threading import Lock
 
@@ -44,6 +44,8 @@ class Prices:
         Times of ``time.monotonic``: the start of the search, and after which no pull starts.
     refit_cost : float
         Time of the refit, in full fits of the same arm; 0 if there is none.
+    plans_time : bool
+        Whether the policy keeps back the time of the refit, also that of a dear arm.
     """
 
     given: Params = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Prices:
     began: float = field(default_factory=time.monotonic)
     deadline: float = inf
     refit_cost: float = 0.0
+    plans_time: bool = False
     first: Pull | None = field(default=None, init=False)
     """The first pull that started. There must be a result."""
     _to_refit: float = field(default=0.0, init=False)
@@ -94,7 +97,14 @@ class Prices:
 
     def expect_refit(self, arm: int) -> None:
         """Note which arm would be refitted now; a negative number is none."""
-        self._to_refit = 0.0 if arm < 0 else self.refit_cost * self.of_full(arm)
+        price = 0.0 if arm < 0 else self.refit_cost * self.of_full(arm)
+        self._to_refit = price if self.plans_time else max(price, self._reserve)
+
+    @property
+    def _reserve(self) -> float:
+        """The time that is kept for the refit until it is known which arm is chosen."""
+        most = MOST_FOR_ONE * (self.deadline - self.began)
+        return min(self.refit_cost * self.dearest, most)
 
     def limits(self, pull: Pull, params: Params) -> PullLimits | None:
         """Return the limits of a fit that may not end in time; None for any other.
@@ -104,10 +114,12 @@ class Prices:
         """
         if self.deadline == inf or pull == self.first:
             return None
-        left = self.left_for_fits
-        if self.longest(pull, params) <= left + SLACK * (self.deadline - self.began):
-            return None
+        left, longest = self.left_for_fits, self.longest(pull, params)
         most = self.left / (1 + self.refit_cost)
+        slack = SLACK * (self.deadline - self.began)
+        is_too_dear = not self.plans_time and longest > max(self.dearest, most + slack)
+        if longest <= left + slack and not is_too_dear:
+            return None
         full = min(most, max(MOST_FOR_ONE * most, FAR_APART * self.dearest))
         useful = max(full * pull.level / self.top, SLACK * most)
         return PullLimits(useful=useful, ends=time.monotonic() + left)
@@ -120,6 +132,7 @@ class Prices:
         seconds = outcome.seconds
         if outcome.kind != "abandoned":
             self.dearest = max(self.dearest, seconds * (self.top / level))
+            self._to_refit = self._reserve
             self._abandoned.discard((level, arm))
         elif seconds == 0:  # not even begun
             return
@@ -130,12 +143,13 @@ class Prices:
             self._sizes[arm] = self._sizes_of(params)
 
     def of_full(self, arm: int) -> float:
-        """Return the time of a full fit of an arm, in proportion to its largest one."""
+        """Return the time of a full fit of an arm, by that of its largest one."""
         levels = [level for level, arms in self._seconds.items() if arm in arms]
         if not levels:
             return self.dearest
         level = max(levels)
-        return self._seconds[level][arm] * self._growth(level, self.top, 1.0)
+        power = 2.0 if self._sizes[arm].is_unlimited else 1.0
+        return self._seconds[level][arm] * self._growth(level, self.top, power)
 
     def longest(self, pull: Pull, params: Params) -> float:
         """Return the time that a fit may take.
@@ -185,7 +199,8 @@ class Prices:
                 own |= {f"{name}__{part}": v for part, v in value.get_params().items()}
         if is_unlimited(self.given | own):
             return Sizes(own, is_unlimited=True)
-        return Sizes({name: v for name, v in own.items() if is_number_of_rounds(name)})
+        counted = {n: v for n, v in own.items() if is_number_of_rounds(n) or isinstance(v, tuple)}
+        return Sizes(counted)
 
 
 @dataclass(frozen=True)
@@ -193,7 +208,7 @@ class Sizes:
     """The parameters of a candidate that may change the time of a fit.
 
     These are all, if the fit goes on until it converges, as that of a support vector machine, and
-    else the number of rounds of an ensemble.
+    else the number of rounds of an ensemble, and the sizes of layers.
     """
 
     params: Params
@@ -208,12 +223,20 @@ class Sizes:
         product = 1.0
         for name, value in self.params.items():
             known = other.params.get(name)
-            a, b = number_of(value), number_of(known)
+            a, b = _size(value), _size(known)
             if a and b:
                 product *= max(1.0, abs(a / b), abs(b / a) if self.is_unlimited else 0.0)
             elif isinstance(value, str) and isinstance(known, str) and value != known:
                 return inf
         return product
+
+
+def _size(value: object) -> float | None:
+    """Return a number, or the product of a tuple of numbers, such as the sizes of layers."""
+    if not isinstance(value, tuple):
+        return number_of(value)
+    sizes = [size for each in value if (size := number_of(each)) is not None]
+    return prod(sizes) if len(sizes) == len(value) else None
 
 
 def is_unlimited(params: Params) -> bool:

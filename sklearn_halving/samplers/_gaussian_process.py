@@ -199,9 +199,8 @@ def _new_cells(told: Told, rng: np.random.Generator) -> FloatArray:
     space = told.space
     if "cells" not in told.memo:
         every = map(space.candidate, range(space.size or 0))
-        told.memo["cells"] = {space.key(params): space.point_of(params) for params in every}
-    points = [point for key, point in told.memo["cells"].items() if key not in told.keys]
-    return rng.permutation(np.array(points).reshape(-1, space.n_dimensions))
+        told.memo["cells"] = np.array([space.point_of(params) for params in every])
+    return rng.permutation(_new(told, told.memo["cells"]))
 
 
 def _new(told: Told, points: FloatArray) -> FloatArray:

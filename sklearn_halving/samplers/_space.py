@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from math import floor, log, prod
+from math import log, prod
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -65,10 +65,6 @@ class Dimension:
     def coordinate_of(self, value: object) -> float:
         """Return the coordinate of a value; NaN if the value is not possible."""
         raise NotImplementedError
-
-    def snap(self, x: float) -> float:
-        """Return the centre of the cell that contains a coordinate."""
-        return x
 
     def cells_at(self, x: FloatArray) -> FloatArray:
         """Return numbers that are equal for coordinates of the same value."""
@@ -168,10 +164,6 @@ class Whole(Dimension):
         width = float(self.distribution.pmf(value))
         return float(self.distribution.cdf(value)) - width / 2 if width > 0 else float("nan")
 
-    def snap(self, x: float) -> float:
-        """Return the centre of the cell that contains a coordinate."""
-        return self.coordinate_of(self.value_at(x))
-
     def cells_at(self, x: FloatArray) -> FloatArray:
         """Return numbers that are equal for coordinates of the same value."""
         return x if self.values is None else np.searchsorted(self._upper[1], x).astype(float)
@@ -190,13 +182,9 @@ class Choices(Dimension):
         """Number of different values."""
         return len(self.values)
 
-    def cell_of(self, x: float) -> int:
-        """Return the index of the value at a coordinate."""
-        return min(floor(x * len(self.values)), len(self.values) - 1)
-
     def value_at(self, x: float) -> object:
         """Return the value at a coordinate in (0, 1)."""
-        return self.values[self.cell_of(x)]
+        return self.values[int(self.cells_at(x))]
 
     @cached_property
     def _place_of(self) -> dict[str, int]:
@@ -219,12 +207,8 @@ class Choices(Dimension):
             place = self._place_of.get(value_digest(value))
         return float("nan") if place is None else (place + 0.5) / len(self.values)
 
-    def snap(self, x: float) -> float:
-        """Return the centre of the cell that contains a coordinate."""
-        return (self.cell_of(x) + 0.5) / len(self.values)
-
-    def cells_at(self, x: FloatArray) -> FloatArray:
-        """Return the indices of the values at coordinates."""
+    def cells_at(self, x: Any) -> Any:
+        """Return the indices of the values at coordinates, or at a single one."""
         return np.minimum(np.floor(x * len(self.values)), len(self.values) - 1)
 
 
@@ -455,21 +439,14 @@ class Space:
         return np.column_stack([dimension.cells_at(x) for dimension, x in each])
 
     def draw_point(self, rng: np.random.Generator) -> FloatArray:
-        """Return a random point. All dicts are equally likely.
-
-        The coordinate is NaN for distributions without ``ppf``, which `params_at` draws from.
-        """
+        """Return a random point. All dicts are equally likely."""
         point = np.full(self.n_dimensions, NEUTRAL)
         if len(self.branches) > 1:
-            point[0] = self.draw_coordinate(0, rng)
+            point[0] = rng.random()
         for axis in self.branches[self.branch_of(point)]:
-            point[axis] = self.draw_coordinate(axis, rng)
+            if not isinstance(self.dimensions[axis], Opaque):  # `params_at` draws its value
+                point[axis] = rng.random()
         return point
-
-    def draw_coordinate(self, axis: int, rng: np.random.Generator) -> float:
-        """Return a random coordinate of one axis; NaN if `params_at` has to draw the value."""
-        dimension = self.dimensions[axis]
-        return np.nan if isinstance(dimension, Opaque) else dimension.snap(float(rng.random()))
 
     def draw(self, rng: np.random.Generator, known: Container[Hashable] = ()) -> Params:
         """Return a random candidate whose key is not in ``known``, if there is one left.

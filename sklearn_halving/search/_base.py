@@ -294,7 +294,13 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             **vars(prepared),
             task=task,
             log=RunLog(game=prepared.game),
-            prices=Prices(self.estimator.get_params(), plan.problem.max_level, *times, cost),
+            prices=Prices(
+                self.estimator.get_params(),
+                plan.problem.max_level,
+                *times,
+                refit_cost=cost,
+                plans_time=plan.uses_time,
+            ),
             budget=budget_text(self.time_budget),
             n_workers=effective_n_jobs(self.n_jobs),  # later, a cluster may not answer
             known=known,

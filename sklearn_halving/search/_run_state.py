@@ -144,11 +144,12 @@ class Run(Prepared):
         return self.setup.inputs.reward
 
     def end(self, reason: str) -> End:
-        """Return why the search ended. A policy that plans by time ends with its budget."""
+        """Return why the search ended: by its budget if that plans it, or has cut it short."""
         rules: Sequence[str] = ()
         if reason == "policy":
             rules = self.game.ended_by() if isinstance(self.game, StopsEarly) else ()
-            reason = "time_budget" if self.plan.uses_time and not rules else reason
+            is_short = self.plan.uses_time or self.log.abandoned
+            reason = "time_budget" if is_short and not rules else reason
         is_early = reason != "policy"
         return End(reason, IN_WORDS.get(reason, self.budget) if is_early else " or ".join(rules))
 

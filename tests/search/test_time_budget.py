@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import nullcontext
 
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
+import sklearn_halving
 from search.resuming import cut_after, fits_in
 from sklearn_halving import AdaptiveSearchCV
 from sklearn_halving.execution.workers import _limits
@@ -264,9 +266,13 @@ def test_fits_that_are_alike_start_no_process(processes, backend):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 @pytest.mark.parametrize("budget", [1.0, 6.0])
-def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backend, budget):
+def test_a_fit_without_end_does_not_keep_the_search_from_ending(
+    processes, backend, budget, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     data = np.tile(X, 400) if backend == "sequential" else X  # 3 MB are mapped by the process
     began = time.monotonic()
     with parallel_config(backend, n_jobs=2):
@@ -280,11 +286,81 @@ def test_a_fit_without_end_does_not_keep_the_search_from_ending(processes, backe
     assert f"{is_abandoned.sum()} fit" in str(search.summary())
     assert bool(processes) == (budget > 3), "without the time to start one, it is not tried"
     assert all(process.poll() is not None for process in processes), "none is left"
+    assert not [*tmp_path.iterdir()], "nor a file"
+
+
+class Layers(Timed):
+    """A fit takes a time in proportion to the product of the sizes of its layers."""
+
+    def __init__(self, hidden_layer_sizes=(4,), seconds=0.01):
+        super().__init__(seconds=seconds)
+        self.hidden_layer_sizes = hidden_layer_sizes
+
+    def fit(self, X, y):
+        time.sleep(self.seconds * np.prod(self.hidden_layer_sizes))
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return float(np.prod(self.hidden_layer_sizes))
+
+
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")
+def test_larger_layers_take_longer():
+    began = time.monotonic()
+    sizes = [(2,), (4,), (5,), (2, 2), (6,), (30, 30)]
+    search = search_of(Layers(), {"hidden_layer_sizes": sizes}, time_budget=2.0).fit(X, Y)
+    assert time.monotonic() - began < 2.0 + 1.5, "one fit takes 9 seconds"
+    assert search.best_params_["hidden_layer_sizes"] != (30, 30)
+
+
+def search_of_paper(name, space, **params):
+    given = {"n_fits": 40} if name != "HyperbandSearchCV" else {"resource": "n_samples"}
+    given |= {"policy": "successive_rejects"} if name == "BanditSearchCV" else {}
+    kind = getattr(sklearn_halving, name)
+    return kind(Unlimited(), space, random_state=0, **given | params)
+
+
+PAPERS = ["HyperbandSearchCV", "VarianceHalvingSearchCV", "BayesGapSearchCV", "BanditSearchCV"]
+
+
+@pytest.mark.filterwarnings("ignore:The (search was stopped|time_budget was enough)")
+@pytest.mark.parametrize("name", PAPERS)
+def test_no_fit_without_end_keeps_the_search_of_a_paper_from_ending(name):
+    began = time.monotonic()
+    search = search_of_paper(name, {"value": [1.0, 5.0, 20.0, *np.geomspace(1e6, 1e9, 6)]})
+    # The first fit of a search is waited for.
+    first = [{"value": 1.0}] if "initial_candidates" in search.get_params() else None
+    search.set_params(time_budget=1.5, initial_candidates=first).fit(X, Y)
+    assert time.monotonic() - began < 1.5 + 0.8
+    assert search.best_params_["value"] <= 20
+    assert (search.history_["outcome"] == "abandoned").any()
+    assert search.stopped_by_ == "time_budget"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_budget_too_small_for_anything_returns_the_own_model_and_says_what_a_fit_takes(n_jobs):
+    with (
+        parallel_config("threading"),
+        pytest.warns(UserWarning, match="enough to fit 1 candidate in full.* took 0.[3-9]"),
+    ):
+        search = search_of(Timed(seconds=0.4), time_budget=0.05, n_jobs=n_jobs).fit(X, Y)
+    assert search.best_params_ == {"value": 0.5}
+    assert search.best_estimator_.n_rows_ == N
+
+
+@pytest.mark.filterwarnings("ignore:Hyperband")
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_budget_too_small_for_a_paper_returns_a_model_and_says_what_a_fit_takes(name):
+    with pytest.warns(UserWarning, match="A full fit t(ook|akes)"):
+        search = search_of_paper(name, {"value": uniform(0.1, 0.9)}, time_budget=0.01).fit(X, Y)
+    assert search.n_fits_ == 1
+    assert search.best_estimator_.n_rows_ == N
 
 
 TYPED_IN = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 import numpy as np
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn_halving import AdaptiveSearchCV
@@ -313,7 +389,8 @@ space = {"seconds": [0.01, 0.02, 1000.0, 1001.0, 1002.0]}
 search = AdaptiveSearchCV(Endless(), space, time_budget=60, random_state=0)
 threading.Thread(target=press_twice, daemon=True).start()
 try:
-    search.fit(X, X[:, 0])
+    with parallel_config(sys.argv[1], n_jobs=2):
+        search.fit(X, X[:, 0])
 except KeyboardInterrupt:
     is_kept = (search.history_["outcome"] == "ok").all() and search.n_fits_ > 1
     print(search.stopped_by_, is_kept, _limits.PROCESSES.processes)
@@ -322,8 +399,9 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="another signal")
-def test_ctrl_c_ends_a_guarded_fit_of_an_estimator_that_was_typed_in():
-    command = [sys.executable, "-"]
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+def test_ctrl_c_ends_a_guarded_fit_of_an_estimator_that_was_typed_in(backend):
+    command = [sys.executable, "-", backend]
     done = subprocess.run(command, input=TYPED_IN, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["interrupt", "True", "[]"]
 

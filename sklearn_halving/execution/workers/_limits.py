@@ -70,9 +70,11 @@ from multiprocessing import connection
 make = getattr(connection, "Connection", None) or connection.PipeConnection
 pipe = make(int(sys.argv[1]))
 sys.path[:] = pipe.recv()
+task = pipe.recv_bytes()
 from sklearn_halving.execution.workers._limits import serve
-serve(pipe)
+serve(pipe, task)
 """
+"""The task is received before the imports: until then, a large one keeps its sender waiting."""
 
 
 def check_limits(limits: PullLimits) -> None:
@@ -433,12 +435,12 @@ def _exit_text(exit_code: int) -> str:
 # ---- The code that runs in the process of a fit.
 
 
-def serve(pipe: Connection) -> None:
-    """Receive a task and run chunks of one job, until no more arrive."""
+def serve(pipe: Connection, task: bytes) -> None:
+    """Run chunks of one job of a task, until no more arrive."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search decides whether to stop
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_read, args=(pipe, requests), daemon=True).start()
-    token, arrays = pickle.loads(requests.get())
+    token, arrays = pickle.loads(task)
     unpack(token, arrays)  # before the time of the first pull starts
     while True:
         try:

@@ -224,7 +224,11 @@ def decide(run: Run, results: CvResults, rows: ResultRows, answer: Answer, end: 
             # The policy's choice may be another if it ignores earlier stages.
             group = np.where(is_winner, rows.rank_group.max() + 1, rows.rank_group)
             results[rank] = ranks(score, group)
-    first = int(results[rank].argmin())
+    order = np.argsort(results[rank], kind="stable").tolist()
+    first = order[0]
+    if best == NO_ARM:  # a round that was cut short has a candidate to refit in time
+        scored = (row for row in order if np.isfinite(score[row]))
+        first = next((row for row in scored if run.prices.can_refit(int(rows.arm[row]))), first)
     if end.reason != "policy" and np.isfinite(score[first]):
         # After an early stop, a candidate with all its fits of a rung at the largest level wins.
         is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()
