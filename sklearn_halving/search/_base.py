@@ -23,7 +23,6 @@ from sklearn.utils import check_random_state, estimator_html_repr
 
 from sklearn_halving._checks import refuse_unless
 from sklearn_halving._content_hash import code_as_first_seen
-from sklearn_halving._formatting import budget_text
 from sklearn_halving._typing import Params
 from sklearn_halving._unstable_imports import (
     BaseSearchCV,
@@ -36,11 +35,8 @@ from sklearn_halving._unstable_imports import (
 )
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
-from sklearn_halving.execution._known_fits import KnownFits
-from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
 from sklearn_halving.execution._step_cache import StepCache
-from sklearn_halving.execution._store import FitStore
 from sklearn_halving.execution._threads import limited_threads, one_blas_thread
 from sklearn_halving.execution._types import End, EvaluationTask, Fold, Job, PullLimits
 from sklearn_halving.execution.workers._executors import open_executor
@@ -58,12 +54,11 @@ from sklearn_halving.search._parameters import (
 from sklearn_halving.search._run_state import (
     RESUME,
     Run,
-    RunLog,
+    begin_run,
     fix_rounds_of_winner,
     report_doubt,
 )
 from sklearn_halving.search.preparing import _plan as planning
-from sklearn_halving.search.preparing._candidates import SampledCandidates
 from sklearn_halving.search.preparing._checkpoint import begin_search, open_store
 from sklearn_halving.search.reporting._data_frames import make_history, make_leaderboard
 from sklearn_halving.search.reporting._results import (
@@ -161,7 +156,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             prepared = self._prepare(inputs)
             callbacks = CallbackTree.begin(self, prepared)
             task = self._make_task(prepared, callbacks, seeds_all=store is not None)
-            run = self._begin(prepared, task, store, limits, (began, began + seconds))
+            run = begin_run(self, prepared, task, store, limits, (began, began + seconds))
             progress = Progress(run, callbacks, int(self.verbose))
             self._forget()
             self.scorer_ = named_scorers(task.scorer) or task.scorer
@@ -275,37 +270,6 @@ class BaseSearch(SharedParameters, BaseSearchCV):
     def _prepare(self, inputs: Inputs) -> planning.Prepared:
         """Return all that is known before the first pull, or raise if it cannot work."""
         return planning.prepare(self.estimator, *self._setup(inputs))
-
-    def _begin(
-        self,
-        prepared: planning.Prepared,
-        task: EvaluationTask,
-        store: FitStore | None,
-        limits: PullLimits,
-        times: tuple[float, float],
-    ) -> Run:
-        """Return a search that can run. ``times`` are its beginning and its deadline."""
-        setup, plan, candidates = prepared.setup, prepared.plan, prepared.candidates
-        cost = setup.splits.refit_cost if self.refit else 0.0
-        known, first = None if store is None else KnownFits(task, store, limits), []
-        if known is not None and plan.uses_time and isinstance(candidates, SampledCandidates):
-            first = candidates.start_with(known, plan.problem, setup.inputs.reward)
-        return Run(
-            **vars(prepared),
-            task=task,
-            log=RunLog(game=prepared.game),
-            prices=Prices(
-                self.estimator.get_params(),
-                plan.problem.max_level,
-                *times,
-                refit_cost=cost,
-                plans_time=plan.uses_time,
-            ),
-            budget=budget_text(self.time_budget),
-            n_workers=effective_n_jobs(self.n_jobs),  # later, a cluster may not answer
-            known=known,
-            known_first=first,
-        )
 
     def _make_task(
         self,

@@ -9,16 +9,17 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import FitFailedWarning
 
-from sklearn_halving._formatting import counted, raised
+from sklearn_halving._formatting import budget_text, counted, raised
 from sklearn_halving._typing import Estimator, Params
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import Prices
 from sklearn_halving.execution._pull_loop import PullLog
-from sklearn_halving.execution._store import FitKey
-from sklearn_halving.execution._types import End, EvaluationTask, Outcome
+from sklearn_halving.execution._store import FitKey, FitStore
+from sklearn_halving.execution._types import End, EvaluationTask, Outcome, PullLimits
 from sklearn_halving.policies._arrays import BoolArray
 from sklearn_halving.policies._protocol import (
     Believes,
@@ -31,7 +32,8 @@ from sklearn_halving.policies._types import Belief, Pull
 from sklearn_halving.policies.bases._base_policy import is_outside
 from sklearn_halving.resources._boosters import fix_rounds
 from sklearn_halving.resources._resources import is_number_of_rounds
-from sklearn_halving.search._parameters import Reward
+from sklearn_halving.search._parameters import Reward, SharedParameters
+from sklearn_halving.search.preparing._candidates import SampledCandidates
 from sklearn_halving.search.preparing._plan import Prepared
 
 N_COMPARED = 2
@@ -223,6 +225,38 @@ class Run(Prepared):
     def metric(self) -> str:
         """The name of the metric that guides the search."""
         return self.reward.metric_of(next(iter(self.log.outcomes.values())).test_scores)
+
+
+def begin_run(
+    search: SharedParameters,
+    prepared: Prepared,
+    task: EvaluationTask,
+    store: FitStore | None,
+    limits: PullLimits,
+    times: tuple[float, float],
+) -> Run:
+    """Return a search that can run. ``times`` are its beginning and its deadline."""
+    setup, plan, candidates = prepared.setup, prepared.plan, prepared.candidates
+    cost = setup.splits.refit_cost if search.refit else 0.0
+    known, first = None if store is None else KnownFits(task, store, limits), []
+    if known is not None and plan.uses_time and isinstance(candidates, SampledCandidates):
+        first = candidates.start_with(known, plan.problem, setup.inputs.reward)
+    return Run(
+        **vars(prepared),
+        task=task,
+        log=RunLog(game=prepared.game),
+        prices=Prices(
+            search.estimator.get_params(),
+            plan.problem.max_level,
+            *times,
+            refit_cost=cost,
+            plans_time=plan.uses_time,
+        ),
+        budget=budget_text(search.time_budget),
+        n_workers=effective_n_jobs(search.n_jobs),  # later, a cluster may not answer
+        known=known,
+        known_first=first,
+    )
 
 
 def _lost(best: dict[int, float], other: dict[int, float]) -> float:
