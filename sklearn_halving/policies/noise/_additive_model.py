@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,19 +146,40 @@ class _Layout:
 
     def effects(self, y: FloatArray, ratio: float) -> tuple[FloatArray, FloatArray]:
         """Minimize ``sum((y - arm - split)^2) + ratio * sum(split^2)``."""
-        weight = np.zeros((len(self.n_of_arm), len(self.n_of_split)))  # number of rewards
-        np.add.at(weight, (self.arm, self.split), 1.0)
+        # Arms on the same splits count as one, so that the equations are few.
+        group, weight = self._groups
+        n_of_group = np.maximum(weight @ np.ones(len(self.n_of_split)), 1)
         # A small penalty makes the least squares solution unique: the split effects sum to 0.
         penalized = self.n_of_split + max(ratio, 1e-7)
-        y_of_arm = np.bincount(self.arm, y, len(self.n_of_arm))
+        n_arms = len(self.n_of_arm)
+        y_of_arm = np.bincount(self.arm, y, n_arms)
         y_of_split = np.bincount(self.split, y, len(penalized))
+        y_of_group = np.bincount(group, y_of_arm, len(weight))
         if len(weight) <= len(penalized):
-            of_arm = _solve(weight, self.n_of_arm, penalized, y_of_arm, y_of_split)
-            of_split = (y_of_split - of_arm @ weight) / penalized
+            of_group = _solve(weight, n_of_group, penalized, y_of_group, y_of_split)
+            of_split = (y_of_split - of_group @ weight) / penalized
         else:
-            of_split = _solve(weight.T, penalized, self.n_of_arm, y_of_split, y_of_arm)
-        y_of_arm -= np.bincount(self.arm, of_split[self.split], len(y_of_arm))
+            of_split = _solve(weight.T, penalized, n_of_group, y_of_split, y_of_group)
+        y_of_arm -= np.bincount(self.arm, of_split[self.split], n_arms)
         return y_of_arm / self.n_of_arm, of_split
+
+    @cached_property
+    def _groups(self) -> tuple[IntArray, FloatArray]:
+        """Return the group of each arm, and how many arms of a group were pulled on a split."""
+        # The splits of an arm are known by the sum of their random codes.
+        codes = _codes(len(self.n_of_split).bit_length())[: len(self.n_of_split)]
+        key = np.zeros(len(self.n_of_arm), dtype=np.int64)
+        np.add.at(key, self.arm, codes[self.split])
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))  # groups are in the order of their first arms
+        weight = np.zeros((len(first), len(codes)))
+        np.add.at(weight, (order[group[self.arm]], self.split), 1.0)
+        return order[group], weight
+
+
+@cache
+def _codes(n_bits: int) -> IntArray:
+    return np.random.default_rng(0).integers(2**63, size=2**n_bits)
 
 
 def _solve(
