@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from dis import get_instructions
 from functools import partial
@@ -66,8 +67,10 @@ class _Own(NamedTuple):
 
 _running: dict[int, _Own] = {}
 """By id: what a running search has read."""
-_digests: dict[tuple[int, str], tuple[object, str]] = {}
-"""By id and name of a parameter: estimators in a running search, which keeps ids, and digests."""
+_digests: ContextVar[dict[tuple[int, str], tuple[object, str]] | None] = ContextVar(
+    "_digests", default=None
+)
+"""By id and name of a parameter: an estimator of the running search, and its digest."""
 _n_running = 0
 _at_first: dict[str, _Seen] = {}
 """By its digest: what was seen before own code has changed it."""
@@ -81,14 +84,15 @@ def code_as_first_seen() -> Iterator[None]:
     """
     global _n_running  # noqa: PLW0603
     _n_running += 1
+    outer = _digests.set({})
     try:
         yield
     finally:
+        _digests.reset(outer)
         _n_running -= 1
         if not _n_running:
             former = list(_running.values())  # another thread may begin a search meanwhile
             _running.clear()
-            _digests.clear()
             for own in former:
                 _at_first.setdefault(_read_now(own.thing).seen.digest, own.seen)
 
@@ -167,13 +171,13 @@ def value_digest(value: object) -> str:
 
 def _item_digest(name: str, value: object) -> str:
     """Return the digest of a parameter. That of an estimator is made once for a whole search."""
-    key = id(value), name
-    if _n_running and key in _digests:
-        return _digests[key][1]
+    key, known = (id(value), name), _digests.get()
+    if known and key in known:
+        return known[key][1]
     plain = plain_value(value)
     digest = _Hasher(is_kept=True).digest_of((name, plain)) if name else content_hash(plain)
-    if _n_running and hasattr(value, "get_params"):
-        _digests[key] = value, digest
+    if known is not None and hasattr(value, "get_params"):
+        known[key] = value, digest
     return digest
 
 

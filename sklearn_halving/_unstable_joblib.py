@@ -46,6 +46,14 @@ def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
     return max(1, int(pre_dispatch))
 
 
+def count_workers(n_jobs: int | None) -> int:
+    """Return the number of workers of joblib's active backend."""
+    backend, _ = joblib.parallel.get_active_backend()
+    if getattr(getattr(backend, "client", None), "asynchronous", False):
+        raise ValueError("The client of Dask must have asynchronous=False, got True.")
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 class LostWorkerError(Exception):
     """A worker died, and the results of its tasks are lost.
 
@@ -112,8 +120,6 @@ class JoblibSession:
         # scikit-learn's Parallel is not used: it warns about tasks that are not created with
         # its `delayed`. The workers set scikit-learn's configuration themselves.
         self._parallel = joblib.Parallel(n_jobs=self._n_jobs)
-        if getattr(getattr(self._parallel._backend, "client", None), "asynchronous", False):
-            raise ValueError("The client of Dask must have asynchronous=False, got True.")
         self._is_aborted = False
         self._gathered: list[tuple[object, Callable[[object], None]]] = []
         self._parallel.__enter__()

@@ -29,7 +29,12 @@ from sklearn.tree import DecisionTreeClassifier
 from scripts import ROOT
 from search.common import data, numbered
 from sklearn_halving import HyperbandSearchCV
-from sklearn_halving._content_hash import code_as_first_seen, content_hash, hash_and_code
+from sklearn_halving._content_hash import (
+    code_as_first_seen,
+    content_hash,
+    hash_and_code,
+    params_digest,
+)
 
 X, Y = numbered(60)
 SCORER = """
@@ -497,6 +502,15 @@ def test_hashes_are_the_same_in_another_process(monkeypatch):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         hashes.add(done.stdout)
     assert len(hashes) == 1
+
+
+def test_a_changed_estimator_has_another_digest_beside_another_search():
+    model = DecisionTreeClassifier(max_depth=1)
+    with code_as_first_seen():
+        with code_as_first_seen():
+            before = params_digest({"model": model})
+        model.set_params(max_depth=8)
+        assert params_digest({"model": model}) != before
 
 
 SENT = """

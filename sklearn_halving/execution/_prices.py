@@ -132,7 +132,8 @@ class Prices:
         seconds = outcome.seconds
         if outcome.kind != "abandoned":
             self.dearest = max(self.dearest, seconds * (self.top / level))
-            self._to_refit = self._reserve
+            if not self.plans_time:  # which is told of each fit before the next one starts
+                self._to_refit = max(self._to_refit, self._reserve)
             self._abandoned.discard((level, arm))
         elif seconds == 0:  # not even begun
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import isfunction, signature
 from threading import Lock
@@ -120,16 +120,22 @@ class _Memory:
             self._key = None
         params: dict[str, object] = options.get("params") or {}  # for the ``fit`` of the step
         has_params = options.get("weight") is not None or any(params.values())
-        if has_params or not _is_deterministic(step):
-            self._key = None
+        digest = None if has_params else _digest(step)
+        self._key = None if self._key is None or digest is None else (*self._key, digest)
         if self._key is None:
             return function(step, X, y, **options)
-        self._key = *self._key, content_hash(step)
         found = self._steps.get(self._key)
         if found is None:
             found = function(step, X, y, **options)
             self._steps.put(self._key, *found)
         return found
+
+
+def _digest(step: Estimator) -> str | None:
+    """Return the identity of a step that certainly gives the same output; None for any other."""
+    with suppress(Exception):  # a step that cannot be examined is fitted as usual
+        return content_hash(step) if _is_deterministic(step) else None
+    return None
 
 
 def _is_deterministic(value: Any) -> bool:

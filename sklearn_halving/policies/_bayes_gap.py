@@ -410,6 +410,8 @@ class BayesGapGame:
         """Return the arms that can be recommended."""
         may_win = self.alive.copy()
         may_win[self.model.hopeless()] = False
+        failed = [arm for arms in self.splits.doubtful.values() for arm in arms]
+        may_win[failed] &= self.n_told[failed] > 0  # not an arm of which no fit has worked
         return may_win if (may_win & (self.n_told > 0)).any() else self.alive
 
     def _confirmed(self, arm: int, may_pull: BoolArray) -> int:

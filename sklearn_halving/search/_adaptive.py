@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from sklearn_halving import _typing as t
 from sklearn_halving._content_hash import params_digest
+from sklearn_halving._unstable_joblib import count_workers
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.policies import BudgetedRace
 from sklearn_halving.policies._protocol import Policy
@@ -292,7 +292,7 @@ class AdaptiveSearchCV(BaseSearch):
         """Return the policy for a number of fits; None is a time budget."""
         levels, in_flight = setup.levels, self.fits_in_flight
         if n_fits is None:
-            in_flight = effective_n_jobs(self.n_jobs)
+            in_flight = count_workers(self.n_jobs)
         elif in_flight is None:
             in_flight = max(1, min(n_fits // FITS_PER_FLIGHT, MOST_IN_FLIGHT))
         return BudgetedRace(

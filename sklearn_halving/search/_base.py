@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from inspect import Signature, signature
 from math import inf
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -33,6 +32,7 @@ from sklearn_halving._unstable_imports import (
     select_best_index,
     validate_params,
 )
+from sklearn_halving._unstable_joblib import count_workers
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._evaluation import arm_estimator
 from sklearn_halving.execution._pull_loop import Interrupt, PullLoop
@@ -154,6 +154,7 @@ class BaseSearch(SharedParameters, BaseSearchCV):
             inputs = check_inputs(self, X, y, params)
             inputs = inputs if store is None else begin_search(self, store, inputs)
             prepared = self._prepare(inputs)
+            inputs.seeds.rng.randint(2**31 - 1)  # advances, even if nothing was drawn
             callbacks = CallbackTree.begin(self, prepared)
             task = self._make_task(prepared, callbacks, seeds_all=store is not None)
             run = begin_run(self, prepared, task, store, limits, (began, began + seconds))
@@ -235,8 +236,9 @@ class BaseSearch(SharedParameters, BaseSearchCV):
                 "Pass a list of splits."
             )
         # The plan must not change the splits and candidates that `fit` draws later.
-        random_state = deepcopy(check_random_state(self.random_state))
-        own = clone(self).set_params(random_state=random_state)
+        own = copy(self)
+        own.cv = deepcopy(self.cv)
+        own.random_state = deepcopy(check_random_state(self.random_state))
         prepared = own._prepare(check_inputs(own, X, y, params))
         plan, resource = prepared.plan, prepared.setup.resource
         table = planning.plan_table(plan, resource)
@@ -246,8 +248,8 @@ class BaseSearch(SharedParameters, BaseSearchCV):
         may_be_less = not plan.is_exact or self.time_budget is not None
         table["at_most"] = may_be_less and not plan.is_endless
         if measure:
-            seconds, splits = own._seconds_of_full_fit(prepared, limits), prepared.setup.splits
-            n_workers = effective_n_jobs(self.n_jobs)
+            n_workers, splits = count_workers(self.n_jobs), prepared.setup.splits
+            seconds = own._seconds_of_full_fit(prepared, limits)
             refit = splits.refit_cost if self.refit else 0.0
             held = (budget / seconds - refit) * n_workers
             planning.add_seconds(table, plan, seconds, n_workers, held)

@@ -182,9 +182,9 @@ class Seeds:
     @classmethod
     def of(cls, random_state: t.RandomState | None) -> Seeds:
         """Return the sources of a seed or generator."""
-        given = check_random_state(random_state)
-        rng = deepcopy(given)  # draws the same candidates as in RandomizedSearchCV
-        entropy = given.randint(0, 2**31 - 1, size=4).tolist()
+        rng = check_random_state(random_state)
+        # From a copy, so that the same candidates are drawn as by RandomizedSearchCV.
+        entropy = deepcopy(rng).randint(0, 2**31 - 1, size=4).tolist()
         keys = (), (2**31 - 2,), (2**31 - 3,)  # splits have other keys
         return cls(rng, *(np.random.SeedSequence(entropy, spawn_key=key) for key in keys))
 

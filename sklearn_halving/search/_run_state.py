@@ -9,11 +9,11 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.exceptions import FitFailedWarning
 
 from sklearn_halving._formatting import budget_text, counted, raised
 from sklearn_halving._typing import Estimator, Params
+from sklearn_halving._unstable_joblib import count_workers
 from sklearn_halving._user_warnings import warn_user
 from sklearn_halving.execution._known_fits import KnownFits
 from sklearn_halving.execution._prices import Prices
@@ -190,11 +190,12 @@ class Run(Prepared):
 
     @cached_property
     def best_arm(self) -> int:
-        """The arm that the policy recommends at the end, or one that is as good.
+        """The arm that the policy recommends at the end, or one that is as good."""
+        return self.refittable(self.recommended())
 
-        It is another one if there is no time to refit the first.
-        """
-        best, can_refit = self.recommended(), self.prices.can_refit
+    def refittable(self, best: int) -> int:
+        """Return an arm; if there is no time to refit it, another that is as good, if any."""
+        can_refit = self.prices.can_refit
         if can_refit(best):
             return best
         top, scores = self.plan.problem.max_level, dict[int, dict[int, float]]()
@@ -253,7 +254,7 @@ def begin_run(
             plans_time=plan.uses_time,
         ),
         budget=budget_text(search.time_budget),
-        n_workers=effective_n_jobs(search.n_jobs),  # later, a cluster may not answer
+        n_workers=count_workers(search.n_jobs),  # later, a cluster may not answer
         known=known,
         known_first=first,
     )

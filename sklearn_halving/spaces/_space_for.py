@@ -100,8 +100,9 @@ def _space_of(estimator: Any, X: Any) -> dict[str, Any]:
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name not in SPACES:
         raise ValueError(_refusal(estimator))
-    n_rows = 0 if X is None else num_samples(X)
     ranges = SPACES[name]
+    depends = X is not None and not ranges.keys().isdisjoint(("learning_rate", "n_neighbors"))
+    n_rows = num_samples(X) if depends else 0
     if "learning_rate" in ranges and n_rows >= N_MANY:
         ranges = {each: WITH_MANY_ROWS.get(each, ranges[each]) for each in ranges}
     own = estimator.get_params()

@@ -176,6 +176,7 @@ def test_other_pipelines_are_fitted_as_usual(why, tmp_path, capsys):
         (SelectKBest(mutual_info_classif), False),  # draws random numbers
         (FunctionTransformer(np.log1p), True),
         (FunctionTransformer(np.random.permutation), False),
+        (FunctionTransformer(eval("lambda x: x", {})), False),  # of no module
         (make_column_transformer((Own(), [0])), False),
         (Own(), False),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from functools import partial
 from inspect import signature
 from typing import ClassVar
 
@@ -402,6 +404,27 @@ def test_plan_leaves_the_splits_and_candidates_of_fit_alone():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="exhaust the iterator"):
         search.set_params(cv=KFold(3).split(X)).plan(X, y)
+
+
+@parametrize_searches
+def test_searches_that_share_a_generator_draw_different_candidates(search_class):
+    X, y = make_classification(120, random_state=0)
+    search = small(search_class, LogisticRegression(), {"C": uniform(0.1, 10)}, cv=2)
+    search.set_params(random_state=np.random.RandomState(0))
+    drawn = [search.fit(X, y).cv_results_["param_C"].tolist() for _ in range(2)]
+    assert {*drawn[0]} & {*drawn[1]} <= {1.0}  # the estimator as it is
+
+
+def test_a_plan_does_not_copy_what_cannot_be_copied():
+    X, y = make_classification(60, random_state=0)
+    holds_lock = partial(locked_score, threading.Lock())
+    search = HyperbandSearchCV(SVC(), {"C": [1, 2]}, scoring=holds_lock, min_resources=20)
+    assert len(search.plan(X, y))
+
+
+def locked_score(lock, estimator, X, y):
+    with lock:
+        return estimator.score(X, y)
 
 
 @parametrize_searches

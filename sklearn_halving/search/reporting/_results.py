@@ -226,9 +226,9 @@ def decide(run: Run, results: CvResults, rows: ResultRows, answer: Answer, end: 
             results[rank] = ranks(score, group)
     order = np.argsort(results[rank], kind="stable").tolist()
     first = order[0]
-    if best == NO_ARM:  # a round that was cut short has a candidate to refit in time
-        scored = (row for row in order if np.isfinite(score[row]))
-        first = next((row for row in scored if run.prices.can_refit(int(rows.arm[row]))), first)
+    if best == NO_ARM:  # a round was cut short
+        arm = run.refittable(int(rows.arm[first]))
+        first = next(row for row in order if rows.arm[row] == arm)
     if end.reason != "policy" and np.isfinite(score[first]):
         # After an early stop, a candidate with all its fits of a rung at the largest level wins.
         is_complete = rows.is_complete[first] and rows.level[first] == rows.level.max()

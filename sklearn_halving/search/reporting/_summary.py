@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn_halving._formatting import (
 from sklearn_halving._typing import Params
 from sklearn_halving.resources import WholeFit
 from sklearn_halving.samplers import Space
+from sklearn_halving.samplers._space import is_finite_number
 from sklearn_halving.search.reporting import _summary_data as data
 from sklearn_halving.search.reporting._cv_results import NEGLIGIBLE
 from sklearn_halving.search.reporting._results import Results
@@ -269,15 +270,27 @@ def edges(params: Params, distributions: Sequence[Params]) -> Iterator[str]:
     so are numbers outside of the range, such as those of the estimator as it is. Of a list of
     dicts, the first one that contains the parameters counts.
     """
-    spaces = map(Space.of, distributions)
-    found = ((space, point) for space in spaces if (point := space.point_of(params)) is not None)
-    for space, point in islice(found, 1):
-        for dimension, x in zip(space.dimensions, point.tolist(), strict=True):
-            n_cells, value = dimension.n_cells, params[dimension.name]
-            is_range = dimension.is_ordered and (n_cells is None or n_cells > 2)
-            if not is_range or value == 0 or 0.95 < value <= 1:
-                continue
-            end = max(AT_END, 1 / (n_cells or np.inf))
-            if not end < x < 1 - end:
-                side = "smaller" if x <= end else "larger"
-                yield f"{side} {dimension.name.rpartition('__')[2]}"
+    own = (one for one in distributions if Space.of(one).point_of(params) is not None)
+    for name, values in next(own, {}).items():
+        value = params.get(name)
+        is_limit = not is_finite_number(value) or value == 0 or 0.95 < value <= 1
+        if (ends := None if is_limit else _ends(values)) is None:
+            continue
+        first, low, high, last = ends
+        if first <= params[name] <= low:
+            yield f"smaller {name.rpartition('__')[2]}"
+        elif high <= params[name] <= last:
+            yield f"larger {name.rpartition('__')[2]}"
+
+
+def _ends(values: Any) -> tuple[float, ...] | None:
+    """Return the two ends of a range of numbers, each as an interval."""
+    if hasattr(values, "ppf"):
+        return tuple(map(float, values.ppf([0, AT_END, 1 - AT_END, 1])))
+    if hasattr(values, "rvs") or len(values) < 3:
+        return None
+    if isinstance(values, range):
+        values = values[:: len(values) - 1]
+    if not all(map(is_finite_number, values)):
+        return None
+    return min(values), min(values), max(values), max(values)

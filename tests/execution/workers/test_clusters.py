@@ -275,7 +275,7 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Two worker processes, and a small object store."""
     from joblib.pool import PicklingPool
 
-    bases = PicklingPool.__bases__
+    bases, at_sigterm = PicklingPool.__bases__, signal.getsignal(signal.SIGTERM)
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else a file in the home folder
     # By default its workers have a low priority, and hardly run beside other tests.
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  (Ray reads this spelling)
@@ -301,6 +301,8 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     register_ray()
     yield
     ray.shutdown()
+    # A pool that forks may hang with Ray's handler: a signal that comes early is lost.
+    signal.signal(signal.SIGTERM, at_sigterm)
     PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
 
 

@@ -237,7 +237,7 @@ def ray_head() -> Iterator[int]:
 def started_head(folder: Path) -> Iterator[int]:
     from joblib.pool import PicklingPool
 
-    bases = PicklingPool.__bases__
+    bases, at_sigterm = PicklingPool.__bases__, signal.getsignal(signal.SIGTERM)
     import ray
     from ray.util.joblib import register_ray
 
@@ -258,6 +258,7 @@ def started_head(folder: Path) -> Iterator[int]:
     finally:
         kill_group(head.pid)
         head.wait()
+        signal.signal(signal.SIGTERM, at_sigterm)
         PicklingPool.__bases__ = bases  # Ray's backend changes what "multiprocessing" is made of
 
 

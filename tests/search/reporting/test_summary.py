@@ -45,7 +45,7 @@ from sklearn_halving import (
 )
 from sklearn_halving.search.reporting._summary import edges
 from sklearn_halving.search.reporting._summary_data import Gained
-from sklearn_halving.spaces import space_for
+from sklearn_halving.spaces import loguniform_int, space_for
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning"
@@ -562,6 +562,8 @@ def test_who_predicts_after_ctrl_c_is_told_what_to_do(method):
         (uniform(0.3, 0.7), 0.997, None),  # 1 is the limit of many parameters
         (uniform(0.3, 0.7), 1.0, None),
         (range(10**9), 0.7, None),
+        (loguniform_int(4, 20), 4, "smaller"),
+        (loguniform_int(4, 20), 19, None),
         (range(10**9, 0, -1), 10**9, "larger"),
     ],
 )
