@@ -271,7 +271,8 @@ class BayesGapGame:
         """The pulls on splits on which nothing works. Their arms may be pulled again."""
         self._ahead: ArmPosterior | None = None
 
-    # Algorithm 1: a round is lines 1 to 4 in `ask`, and lines 5 and 6 in `tell`.
+    # Algorithm 1: a round is line 1 in `ask`, lines 7, 8 and 2 to 4 in `_choose_by_gap`, and
+    # lines 5 and 6 in `tell`; line 10 is `recommend`.
 
     def ask(self, max_pulls: int) -> list[Pull]:
         """Return the next pulls, with at most ``pulls_in_flight`` pulls in flight."""

@@ -315,7 +315,7 @@ class LUCB(IndexPolicy):
         # A round has two pulls, or one if an arm has no splits left. The guarantee needs N <= t.
         n_rounds = (arms.n_told - arms.n_arms) // 2
         t = float(max(1 + n_rounds, arms.n_known.max(), 1))
-        x = log(1.25 * arms.n_arms * t**4 / self.delta)
+        x = log(1.25 * arms.n_arms * t**4 / self.delta)  # k_1 = 5/4
         return arms.width * np.sqrt(x / (2 * n_pulls))
 
     def select(self, arms: IndexGame, usable: BoolArray) -> int:
