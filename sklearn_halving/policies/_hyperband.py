@@ -128,8 +128,8 @@ class Hyperband(BracketPolicy):
             exact = [max_level / eta ** (s - i) for i in range(s + 1)]  # line 6: r_i
             levels = [max(min_level, round_half_up(level)) for level in exact]
             n_arms = min(n_arms, problem.n_available or n_arms)
-            # Lines 4 and 5: n_i and r_i. `BracketPlay` of `_successive_halving` plays lines 3 to 9
-            # with these rungs.
+            # Line 5: n_i. `BracketPlay` of `_successive_halving` plays lines 3 to 9 with these
+            # rungs.
             *early, last = halving_rungs(n_arms, levels, eta)
             early = [replace(rung, n_repetitions=self.early_repetitions) for rung in early]
             rungs_of[s] = *early, last
