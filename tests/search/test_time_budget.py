@@ -258,6 +258,7 @@ def processes(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 def test_fits_that_are_alike_start_no_process(processes, backend):
     with parallel_config(backend, n_jobs=2):

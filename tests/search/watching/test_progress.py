@@ -87,6 +87,7 @@ def test_lines_do_not_change_the_search(search_class, capsys):
     assert capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:The time_budget was enough")  # on a busy machine
 def test_endless_loops_have_a_line_for_each_tenth_of_the_time(capsys):
     space = {"value": uniform(0, 1)}
     search = small(HyperbandSearchCV, Known(), space, time_budget=3.0, brackets=None, verbose=1)
