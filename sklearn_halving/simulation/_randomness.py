@@ -122,13 +122,28 @@ def _scramble(bits: KeyArray) -> KeyArray:
 def running_mean_noise(randomness: Randomness, problem: IntArray, pulls: Pulls) -> FloatArray:
     """Return the mean of the first ``level`` standard normal draws of each (arm, repetition).
 
-    Means at several levels belong to one sequence of draws, which is drawn again for each pull.
+    Means at several levels belong to one sequence of draws, which is never stored. The sum of the
+    first draws is a Brownian motion, refined to the requested level by bisection (Lévy's
+    construction).
     """
-    name, total = np.array([problem, pulls.arm, pulls.repetition]), np.zeros(len(pulls))
-    for draw in range(pulls.level.max(initial=0)):
-        goes_on = pulls.level > draw
-        total[goes_on] += randomness.normal(*name[:, goes_on], 1, draw)
-    return total / pulls.level
+    level, name = pulls.level, (problem, pulls.arm, pulls.repetition)
+    # The sums at powers of two do not depend on the requested levels, so that all calls agree:
+    # start at 1 and double, then bisect.
+    low, low_sum = np.zeros_like(level), np.zeros(len(level))
+    high, high_sum = np.ones_like(level), randomness.normal(*name, 1, 0)
+    for k in range(int(level.max(initial=1) - 1).bit_length()):
+        step = randomness.normal(*name, 1, k + 1) * np.sqrt(2.0**k)
+        up = level > high
+        low[up], low_sum[up] = high[up], high_sum[up]
+        high[up], high_sum[up] = 2 * high[up], high_sum[up] + step[up]
+    while (is_open := (level != high) & (level != low)).any():
+        middle = (low + high) // 2
+        bridge = randomness.normal(*name, 2, low, high) * np.sqrt((high - low) / 4)
+        middle_sum = (low_sum + high_sum) / 2 + bridge
+        up, down = is_open & (level >= middle), is_open & (level < middle)
+        low[up], low_sum[up] = middle[up], middle_sum[up]
+        high[down], high_sum[down] = middle[down], middle_sum[down]
+    return np.where(level == low, low_sum, high_sum) / level
 
 
 class Arms(Protocol):
