@@ -47,7 +47,7 @@ def evaluated_pre_dispatch(pre_dispatch: int | str, n_jobs: int) -> int | None:
 
 
 def count_workers(n_jobs: int | None) -> int:
-    """Return the number of workers of joblib's active backend."""
+    """Return the number of workers of joblib's active backend; refuse an asynchronous client."""
     backend, _ = joblib.parallel.get_active_backend()
     if getattr(getattr(backend, "client", None), "asynchronous", False):
         raise ValueError("The client of Dask must have asynchronous=False, got True.")

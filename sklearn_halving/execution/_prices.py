@@ -45,7 +45,7 @@ class Prices:
     refit_cost : float
         Time of the refit, in full fits of the same arm; 0 if there is none.
     plans_time : bool
-        Whether the policy keeps back the time of the refit, also that of a dear arm.
+        Whether the policy itself keeps time for the refit.
     """
 
     given: Params = field(default_factory=dict)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_halving._checks import refuse_unless
 from sklearn_halving.policies._arrays import BoolArray, FloatArray, Seed
 from sklearn_halving.policies._plan import Plan, open_plan
 from sklearn_halving.policies._types import NO_ARM, Problem, Pull
@@ -249,7 +248,7 @@ class IndexPolicy(BasePolicy):
 
     def checked_budget(self, problem: Problem) -> float:
         """Return the maximum number of pulls, or raise if it is too small."""
-        name, most, n_arms = self.budget, self._budget_given(), problem.n_arms
+        name, most, n_arms = self.budget, getattr(self, self.budget), problem.n_arms
         if most is None and name == "max_pulls":
             return inf
         why = f"to pull each of {n_arms} candidates {self.n_first} times"
@@ -258,15 +257,8 @@ class IndexPolicy(BasePolicy):
 
     def plan(self, problem: Problem) -> Plan:
         """Return the plan of a single round, with the range of rewards."""
-        budget = self._budget_given()
-        return open_plan(problem, budget, reward_range=known_range(self, problem))
-
-    def _budget_given(self) -> Any:
-        """Return the field with the budget, or raise if a subclass does not have it."""
-        name, got = self.budget, f"none in {type(self).__name__}"
-        advice = f"Make it a frozen dataclass with the field {name}: int."
-        refuse_unless(hasattr(self, name), name, "be a field of the policy", got, advice)
-        return getattr(self, name)
+        budget, reward_range = getattr(self, self.budget), known_range(self, problem)
+        return open_plan(problem, budget, reward_range=reward_range)
 
     def start(self, problem: Problem, seed: Seed = None) -> IndexGame:
         """Return the game before the first pull.
